@@ -1,0 +1,98 @@
+// The kernel table: the inner loops of attention over one page, compiled once per target from the
+// same source, with the same float operations in the same order on every target, so that all
+// targets produce the same bits.
+//
+// Vectors are logically 16 wide everywhere. Sums over 16 lanes are combined by one fixed tree
+// (lane i + lane i+8, then +4, +2, +1). Every multiply-add is fused.
+// Only <cstdint> and <cstddef> are included here: target files may include this header.
+//
+// Thread-safety: tables are immutable; kernels touch only their arguments.
+#ifndef SHORTHAND_KERNELS_KERNELS_H_
+#define SHORTHAND_KERNELS_KERNELS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shorthand {
+
+// Rows that share one pass over a page.
+inline constexpr int kMaxPassRows = 8;
+
+enum class Element : uint8_t { kF32, kF16, kBf16 };
+
+// The state of one row's running softmax over pages of one V space. Base-2 throughout.
+struct RowState {
+  float max;  // of scores * log2(e); -inf: nothing seen
+  float sum;  // of 2^(score - max)
+};
+
+struct ScoreParams {
+  float scale;    // of the dot product
+  float softcap;  // 0: none
+};
+
+// A sealed side with its metadata already widened to f32.
+struct UnpackJob {
+  const uint8_t* lines;
+  const float* levels;   // [2^bits]
+  const float* scales;   // token axis [groups][128], channel axis [groups][dim], page [1]
+  const float* offsets;  // same shape, or null
+  int dim;               // padded: a multiple of 16
+  int bits;              // 2 3 4 5 6 8
+  int group;             // channels (token axis) or tokens (channel axis) that share a scale
+  int axis;              // 0 token, 1 channel, 2 page
+};
+
+struct KernelTable {
+  const char* name;
+
+  // scores[r][t] = sum over c = 0..dim-1, in that order, of q[r][c] * k[c][t], from 0.
+  //   q       [rows][dim]; 1 <= rows <= kMaxPassRows
+  //   k       [8][dim][16] elements of type `element`, 64-byte aligned
+  //   scores  [rows][128]; tiles outside [first_tile, end_tile) are left alone
+  void (*score)(Element element, const void* k, const float* q, int dim, int rows, int first_tile,
+                int end_tile, float* scores);
+
+  // One page's step of the running softmax of one row. For tokens in [first, end):
+  //   s = scale * score + bias; s = softcap * tanh(s / softcap) if any; weight = 2^(s*log2e - max)
+  // with the new maximum; outside, weight = 0. Returns 2^(old max - new max), the factor by which
+  // earlier sums and outputs shrink (1 if nothing was seen before).
+  //   scores  [128], replaced by the weights
+  // REQUIRES: 0 <= first < end <= 128.
+  float (*softmax)(const ScoreParams& params, float bias, int first, int end, float* scores,
+                   RowState* state);
+
+  // out[r][c] = out[r][c] * shrink[r] + sum over t = first..end-1, in that order, of
+  // weights[r][t] * v[t][c].
+  //   v  [128][dim] elements of type `element`; weights [rows][128]; out [rows][dim]
+  void (*accumulate)(Element element, const void* v, const float* weights, const float* shrink,
+                     int first, int end, int dim, int rows, float* out);
+
+  // value = fma(scale, level[code], offset).
+  void (*unpack_k)(const UnpackJob& job, float* k);  // -> [8][dim][16]
+  void (*unpack_v)(const UnpackJob& job, float* v);  // -> [128][dim]
+
+  // Walsh-Hadamard over blocks of `block` (a power of two) of x [n]: butterflies at distance 1, 2,
+  // 4, ..., then a multiplication by 1/sqrt(block).
+  void (*hadamard)(float* x, int n, int block);
+
+  // 2^x for every lane of x [n], n a multiple of 16: the one exp2 of the project, for tests.
+  void (*exp2)(float* x, int n);
+};
+
+// The tables compiled into this library, best first; each says whether this CPU can run it.
+struct TargetEntry {
+  const KernelTable* table;
+  bool supported;
+};
+const TargetEntry* CompiledTargets(int* count);
+
+// The table in use: the best supported one, or the one that SHORTHAND_TARGET names. Chosen once.
+// Null if SHORTHAND_TARGET names one that is not compiled in or that this CPU cannot run.
+const KernelTable* ActiveKernels();
+// In words: why this one.
+const char* ActiveKernelsReason();
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_KERNELS_KERNELS_H_
