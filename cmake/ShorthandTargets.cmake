@@ -5,16 +5,24 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# libllama stays where it was found, also for an installed command.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
-option(SHORTHAND_BUILD_TESTS "Build the unit tests" ${PROJECT_IS_TOP_LEVEL})
-option(SHORTHAND_BUILD_MODEL "Build the model runner (needs llama.cpp)" ${PROJECT_IS_TOP_LEVEL})
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  endif()
+  find_program(SHORTHAND_CCACHE ccache)
+  if(SHORTHAND_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${SHORTHAND_CCACHE}")
+  endif()
+endif()
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 if(SHORTHAND_BUILD_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)
-  include(GoogleTest)
 endif()
 
 # Float results are part of the contract: no contraction, explicit fma only.
@@ -24,16 +32,24 @@ target_compile_options(shorthand_options INTERFACE
 target_include_directories(shorthand_options INTERFACE
   "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
 
-# shorthand_test(foo_test foo_test.cc [more.cc] [LIBS library...])
+# Tests find the project's files, and the data beside the clone, through the environment.
+set(SHORTHAND_TEST_ENVIRONMENT "SHORTHAND_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+
+# shorthand_test(foo_test foo_test.cc [more.cc] [LIBS library...] [LABEL label])
+# The label is `unit` unless given; `model` is for tests that run a real model, which the sanitizer
+# builds leave out.
 function(shorthand_test name)
   if(NOT SHORTHAND_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL" "LIBS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+  endif()
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE shorthand_options shorthand ${ARG_LIBS} fmt::fmt-header-only
                         GTest::gtest_main GTest::gmock)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES
-    ENVIRONMENT "SHORTHAND_SOURCE_DIR=${PROJECT_SOURCE_DIR}" TIMEOUT 600)
+    ENVIRONMENT "${SHORTHAND_TEST_ENVIRONMENT}" LABELS ${ARG_LABEL} TIMEOUT 600)
 endfunction()
