@@ -1,0 +1,65 @@
+#include "base/cpu.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace shorthand {
+namespace {
+
+constexpr bool Bit(uint64_t word, int bit) { return (word >> bit & 1) != 0; }
+
+constexpr bool AllOf(uint64_t word, uint64_t mask) { return (word & mask) == mask; }
+
+// Bits of XCR0: SSE and AVX state, and the three parts of AVX-512 state.
+constexpr uint64_t kYmmState = 0x06;
+constexpr uint64_t kZmmState = 0xe6;
+
+CpuWords ReadWords() {
+  CpuWords words;
+#if defined(__x86_64__)
+  uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0) return words;
+  words.leaf1_ecx = ecx;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0) {
+    words.leaf7_ebx = ebx;
+    words.leaf7_ecx = ecx;
+  }
+  constexpr int kOsXsave = 27;
+  if (Bit(words.leaf1_ecx, kOsXsave)) {
+    uint32_t low = 0, high = 0;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    words.xcr0 = static_cast<uint64_t>(high) << 32 | low;
+  }
+#endif
+  return words;
+}
+
+}  // namespace
+
+// Bit numbers: Intel SDM volume 2, CPUID.
+CpuFeatures FeaturesOf(const CpuWords& words) {
+  CpuFeatures features;
+  const bool avx = Bit(words.leaf1_ecx, 27) && Bit(words.leaf1_ecx, 28);
+  if (avx && AllOf(words.xcr0, kYmmState)) {
+    features.fma = Bit(words.leaf1_ecx, 12);
+    features.f16c = Bit(words.leaf1_ecx, 29);
+    features.avx2 = Bit(words.leaf7_ebx, 5);
+  }
+  if (avx && AllOf(words.xcr0, kZmmState)) {
+    features.avx512_f = Bit(words.leaf7_ebx, 16);
+    features.avx512_dq = Bit(words.leaf7_ebx, 17);
+    features.avx512_bw = Bit(words.leaf7_ebx, 30);
+    features.avx512_vl = Bit(words.leaf7_ebx, 31);
+    features.avx512_vbmi = Bit(words.leaf7_ecx, 1);
+    features.avx512_vnni = Bit(words.leaf7_ecx, 11);
+  }
+  return features;
+}
+
+const CpuFeatures& Cpu() {
+  static const CpuFeatures features = FeaturesOf(ReadWords());
+  return features;
+}
+
+}  // namespace shorthand

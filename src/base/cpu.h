@@ -1,0 +1,45 @@
+// What this CPU, and the operating system on it, can run.
+// Thread-safety: Cpu() is initialised once; the rest are pure functions.
+#ifndef SHORTHAND_BASE_CPU_H_
+#define SHORTHAND_BASE_CPU_H_
+
+#include <cstdint>
+
+namespace shorthand {
+
+// The words that CPUID and XGETBV answer, as far as they are looked at; 0 where a leaf is missing.
+struct CpuWords {
+  uint32_t leaf1_ecx = 0;
+  uint32_t leaf7_ebx = 0;
+  uint32_t leaf7_ecx = 0;
+  uint64_t xcr0 = 0;  // which registers the operating system saves
+};
+
+struct CpuFeatures {
+  bool avx2 = false;
+  bool fma = false;
+  bool f16c = false;
+  bool avx512_f = false;
+  bool avx512_bw = false;
+  bool avx512_dq = false;
+  bool avx512_vl = false;
+  bool avx512_vnni = false;
+  bool avx512_vbmi = false;
+
+  // All that the target of that name needs.
+  bool HasAvx2() const { return avx2 && fma && f16c; }
+  bool HasAvx512() const {
+    return HasAvx2() && avx512_f && avx512_bw && avx512_dq && avx512_vl && avx512_vnni &&
+           avx512_vbmi;
+  }
+};
+
+// A feature is there if the CPU has it and the operating system saves its registers.
+CpuFeatures FeaturesOf(const CpuWords& words);
+
+// This machine's. All false on other architectures than x86-64.
+const CpuFeatures& Cpu();
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_BASE_CPU_H_

@@ -1,0 +1,97 @@
+// How exact elements are read, as types: what score and accumulate are instantiated with.
+// Compiled per target, after that target's ops file.
+// Thread-safety: pure functions.
+#ifndef SHORTHAND_KERNELS_ELEMENTS_INL_H_
+#define SHORTHAND_KERNELS_ELEMENTS_INL_H_
+
+#include "kernels/kernels.h"
+
+namespace shorthand {
+namespace {
+
+// Token slots of a page, and the row stride of scores and weights.
+inline constexpr int kPageSlots = 128;
+
+struct F32Elements {
+  using Type = float;
+  static inline F32 LoadLanes(const float* p) { return Load(p); }
+};
+struct F16Elements {
+  using Type = uint16_t;
+  static inline F32 LoadLanes(const uint16_t* p) { return LoadF16(p); }
+};
+struct Bf16Elements {
+  using Type = uint16_t;
+  static inline F32 LoadLanes(const uint16_t* p) { return LoadBf16(p); }
+};
+
+template <int kValue>
+struct Int {
+  static constexpr int value = kValue;
+};
+
+// Calls f(Elements{}) with the type that reads `element`.
+template <typename Function>
+inline void WithElements(Element element, Function f) {
+  switch (element) {
+    case Element::kF32:
+      return f(F32Elements{});
+    case Element::kF16:
+      return f(F16Elements{});
+    case Element::kBf16:
+      return f(Bf16Elements{});
+  }
+}
+
+// Rows whose sums are kept in registers together.
+inline constexpr int kBlockRows = kAccumulators < kMaxPassRows ? kAccumulators : kMaxPassRows;
+static_assert(kMaxPassRows == 8);
+
+// The tiles of 16 lanes that `rows` rows take together: the largest power of two, up to 8, whose
+// running sums fit the registers.
+constexpr int TilesFor(int rows) {
+  int tiles = 8;
+  while (tiles > 1 && tiles * rows > kAccumulators) tiles /= 2;
+  return tiles;
+}
+
+// Cuts `rows` rows into blocks of at most kBlockRows, as even as possible, and calls
+// f(first_row, Int<block>{}) for each. Rows do not depend on each other, so cutting changes no bit.
+template <typename Function>
+inline void ForRowBlocks(int rows, Function f) {
+  const int blocks = (rows + kBlockRows - 1) / kBlockRows;
+  for (int b = 0; b < blocks; ++b) {
+    const int first = rows * b / blocks;
+    switch (rows * (b + 1) / blocks - first) {
+      case 1:
+        f(first, Int<1>{});
+        break;
+      case 2:
+        f(first, Int<2>{});
+        break;
+      case 3:
+        f(first, Int<3>{});
+        break;
+      case 4:
+        f(first, Int<4>{});
+        break;
+      case 5:
+        if constexpr (kBlockRows >= 5) f(first, Int<5>{});
+        break;
+      case 6:
+        if constexpr (kBlockRows >= 6) f(first, Int<6>{});
+        break;
+      case 7:
+        if constexpr (kBlockRows >= 7) f(first, Int<7>{});
+        break;
+      case 8:
+        if constexpr (kBlockRows >= 8) f(first, Int<8>{});
+        break;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shorthand
+
+#endif  // SHORTHAND_KERNELS_ELEMENTS_INL_H_

@@ -1,0 +1,64 @@
+// The Walsh-Hadamard transform in place. Compiled per target, after that target's ops file.
+// Thread-safety: touches only its arguments.
+#ifndef SHORTHAND_KERNELS_HADAMARD_INL_H_
+#define SHORTHAND_KERNELS_HADAMARD_INL_H_
+
+#include "kernels/elements-inl.h"
+
+namespace shorthand {
+namespace {
+
+// 1 / sqrt(block), correctly rounded, for a power of two.
+inline float InverseRoot(int block) {
+  float scale = 1.0f;
+  for (; block >= 4; block /= 4) scale *= 0.5f;
+  return block == 2 ? scale * 0x1.6a09e6p-1f : scale;
+}
+
+// The butterflies at distances below 16 and below `block`.
+inline F32 ButterfliesInVector(F32 v, int block) {
+  if (block > 1) v = Butterfly<1>(v);
+  if (block > 2) v = Butterfly<2>(v);
+  if (block > 4) v = Butterfly<4>(v);
+  if (block > 8) v = Butterfly<8>(v);
+  return v;
+}
+
+// One block of at least 16 values.
+inline void HadamardBlock(float* x, int block, F32 scale) {
+  for (int i = 0; i < block; i += kLanes) Store(ButterfliesInVector(Load(x + i), block), x + i);
+  for (int distance = kLanes; distance < block; distance *= 2) {
+    for (int i = 0; i < block; i += kLanes) {
+      if ((i & distance) != 0) continue;
+      const F32 a = Load(x + i);
+      const F32 b = Load(x + i + distance);
+      Store(Add(a, b), x + i);
+      Store(Sub(a, b), x + i + distance);
+    }
+  }
+  for (int i = 0; i < block; i += kLanes) Store(Mul(Load(x + i), scale), x + i);
+}
+
+// Up to 16 values in blocks of less than 16.
+inline void HadamardSmall(float* x, int n, int block, F32 scale) {
+  float lanes[kLanes] = {};
+  for (int i = 0; i < n; ++i) lanes[i] = x[i];
+  Store(Mul(ButterfliesInVector(Load(lanes), block), scale), lanes);
+  for (int i = 0; i < n; ++i) x[i] = lanes[i];
+}
+
+void Hadamard(float* x, int n, int block) {
+  const F32 scale = Set(InverseRoot(block));
+  if (block >= kLanes) {
+    for (int i = 0; i < n; i += block) HadamardBlock(x + i, block, scale);
+    return;
+  }
+  for (int i = 0; i < n; i += kLanes) {
+    HadamardSmall(x + i, n - i < kLanes ? n - i : kLanes, block, scale);
+  }
+}
+
+}  // namespace
+}  // namespace shorthand
+
+#endif  // SHORTHAND_KERNELS_HADAMARD_INL_H_

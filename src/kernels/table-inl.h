@@ -1,0 +1,28 @@
+// All kernels of one target, as the table that its spine file exports. Include it after that
+// target's ops file.
+// Thread-safety: tables are constants.
+#ifndef SHORTHAND_KERNELS_TABLE_INL_H_
+#define SHORTHAND_KERNELS_TABLE_INL_H_
+
+#include "kernels/accumulate-inl.h"
+#include "kernels/hadamard-inl.h"
+#include "kernels/math-inl.h"
+#include "kernels/score-inl.h"
+#include "kernels/softmax-inl.h"
+#include "kernels/unpack-inl.h"
+
+namespace shorthand {
+namespace {
+
+void Exp2Array(float* x, int n) {
+  for (int i = 0; i < n; i += kLanes) Store(Exp2(Load(x + i)), x + i);
+}
+
+constexpr KernelTable MakeTable(const char* name) {
+  return {name, Score, Softmax, Accumulate, UnpackK, UnpackV, Hadamard, Exp2Array};
+}
+
+}  // namespace
+}  // namespace shorthand
+
+#endif  // SHORTHAND_KERNELS_TABLE_INL_H_

@@ -1,0 +1,17 @@
+// The tables that this library may hold, one a target file. Which of them exist is decided by the
+// build: scalar everywhere, the others on x86-64.
+// Thread-safety: constants.
+#ifndef SHORTHAND_KERNELS_TARGETS_H_
+#define SHORTHAND_KERNELS_TARGETS_H_
+
+#include "kernels/kernels.h"
+
+namespace shorthand {
+
+extern const KernelTable kScalarKernels;
+extern const KernelTable kAvx2Kernels;
+extern const KernelTable kAvx512Kernels;
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_KERNELS_TARGETS_H_

@@ -1,0 +1,288 @@
+// Codes of a sealed side to f32: value = fma(scale, level[code], offset). Compiled per target,
+// after that target's ops file.
+//
+// K and V are the same thing with two axes exchanged. A tile is 16 lanes x 4 quad positions; its
+// 64 bytes, read as 16 dwords, hold one lane a dword, so byte j of all dwords is a whole vector of
+// codes. K has tokens on the lanes and channels in the quads, V the reverse. Lane tiles come in
+// pairs that alternate, quad after quad; an unpaired last lane tile (V only) is alone.
+// Eight consecutive tiles fill exactly `bits` lines of 64 bytes, and a run of one pair, or of one
+// unpaired lane tile, is always a multiple of eight tiles.
+// Thread-safety: touches only its arguments.
+#ifndef SHORTHAND_KERNELS_UNPACK_INL_H_
+#define SHORTHAND_KERNELS_UNPACK_INL_H_
+
+#include "kernels/elements-inl.h"
+
+namespace shorthand {
+namespace {
+
+inline constexpr int kLine = 64;
+inline constexpr int kGroupTiles = 8;
+// Of the widest head, 1024 channels.
+inline constexpr int kMaxLaneTiles = 64;
+inline constexpr int kMaxQuads = 256;
+
+// The bits [kShift, kShift + kWidth) of every byte.
+template <int kShift, int kWidth>
+inline U32 Field(U32 line) {
+  return And(ShiftRight<kShift>(line), SetBits(((1u << kWidth) - 1) * 0x01010101u));
+}
+
+// kBits lines to eight tiles, a code a byte.
+template <int kBits>
+inline void ExpandTiles(const uint8_t* lines, U32 (&tiles)[kGroupTiles]);
+
+template <>
+inline void ExpandTiles<8>(const uint8_t* lines, U32 (&tiles)[kGroupTiles]) {
+  for (int i = 0; i < 8; ++i) tiles[i] = LoadLine(lines + i * kLine);
+}
+
+template <>
+inline void ExpandTiles<4>(const uint8_t* lines, U32 (&tiles)[kGroupTiles]) {
+  for (int i = 0; i < 4; ++i) {
+    const U32 line = LoadLine(lines + i * kLine);
+    tiles[2 * i] = Field<0, 4>(line);
+    tiles[2 * i + 1] = Field<4, 4>(line);
+  }
+}
+
+template <>
+inline void ExpandTiles<2>(const uint8_t* lines, U32 (&tiles)[kGroupTiles]) {
+  for (int i = 0; i < 2; ++i) {
+    const U32 line = LoadLine(lines + i * kLine);
+    tiles[4 * i] = Field<0, 2>(line);
+    tiles[4 * i + 1] = Field<2, 2>(line);
+    tiles[4 * i + 2] = Field<4, 2>(line);
+    tiles[4 * i + 3] = Field<6, 2>(line);
+  }
+}
+
+// Three lines hold two tiles each in their low six bits; their top two bits are the two-bit fields
+// of a fourth line of that kind.
+template <>
+inline void ExpandTiles<3>(const uint8_t* lines, U32 (&tiles)[kGroupTiles]) {
+  U32 line[3];
+  for (int i = 0; i < 3; ++i) {
+    line[i] = LoadLine(lines + i * kLine);
+    tiles[2 * i] = Field<0, 3>(line[i]);
+    tiles[2 * i + 1] = Field<3, 3>(line[i]);
+  }
+  const U32 fourth = Or(Or(Field<6, 2>(line[0]), ShiftLeft<2>(Field<6, 2>(line[1]))),
+                        ShiftLeft<4>(Field<6, 2>(line[2])));
+  tiles[6] = Field<0, 3>(fourth);
+  tiles[7] = Field<3, 3>(fourth);
+}
+
+// One line of top bits, then four lines of nibbles.
+template <>
+inline void ExpandTiles<5>(const uint8_t* lines, U32 (&tiles)[kGroupTiles]) {
+  ExpandTiles<4>(lines + kLine, tiles);
+  const U32 top = LoadLine(lines);
+  tiles[0] = Or(tiles[0], ShiftLeft<4>(Field<0, 1>(top)));
+  tiles[1] = Or(tiles[1], ShiftLeft<4>(Field<1, 1>(top)));
+  tiles[2] = Or(tiles[2], ShiftLeft<4>(Field<2, 1>(top)));
+  tiles[3] = Or(tiles[3], ShiftLeft<4>(Field<3, 1>(top)));
+  tiles[4] = Or(tiles[4], ShiftLeft<4>(Field<4, 1>(top)));
+  tiles[5] = Or(tiles[5], ShiftLeft<4>(Field<5, 1>(top)));
+  tiles[6] = Or(tiles[6], ShiftLeft<4>(Field<6, 1>(top)));
+  tiles[7] = Or(tiles[7], ShiftLeft<4>(Field<7, 1>(top)));
+}
+
+// Twice: one line of top two bits, then two lines of nibbles, for four tiles.
+template <>
+inline void ExpandTiles<6>(const uint8_t* lines, U32 (&tiles)[kGroupTiles]) {
+  for (int half = 0; half < 2; ++half, lines += 3 * kLine) {
+    U32* out = tiles + 4 * half;
+    const U32 top = LoadLine(lines);
+    for (int i = 0; i < 2; ++i) {
+      const U32 line = LoadLine(lines + (1 + i) * kLine);
+      out[2 * i] = Field<0, 4>(line);
+      out[2 * i + 1] = Field<4, 4>(line);
+    }
+    out[0] = Or(out[0], ShiftLeft<4>(Field<0, 2>(top)));
+    out[1] = Or(out[1], ShiftLeft<4>(Field<2, 2>(top)));
+    out[2] = Or(out[2], ShiftLeft<4>(Field<4, 2>(top)));
+    out[3] = Or(out[3], ShiftLeft<4>(Field<6, 2>(top)));
+  }
+}
+
+// How codes become levels. The argument may hold other bits above the lowest byte.
+// Up to 16 levels: one register.
+struct SmallLevels {
+  Table16 table;
+  SmallLevels(const float* levels, int count) {
+    float padded[16] = {};
+    for (int i = 0; i < count; ++i) padded[i] = levels[i];
+    table = LoadTable(padded);
+  }
+  F32 operator()(U32 codes) const { return Lookup(table, codes); }
+};
+// level[i] = i + level[0].
+struct UniformLevels {
+  F32 first;
+  explicit UniformLevels(const float* levels) : first(Set(levels[0])) {}
+  static bool Fits(const float* levels, int count) {
+    for (int i = 0; i < count; ++i) {
+      if (levels[i] != static_cast<float>(i) + levels[0]) return false;
+    }
+    return true;
+  }
+  F32 operator()(U32 codes) const { return Add(Convert(And(codes, SetBits(0xff))), first); }
+};
+struct AnyLevels {
+  const float* levels;
+  F32 operator()(U32 codes) const { return Gather(levels, And(codes, SetBits(0xff))); }
+};
+
+// A side with its axes named by what the kernel does with them. The scale of position 4 * quad + j
+// of a lane tile stands at lane_at[tile] + quad_at[quad] + j * step.
+struct Side {
+  const uint8_t* lines;
+  float* out;
+  int lanes, positions;             // lanes and quad positions of the page: tokens, channels
+  size_t lane_stride, quad_stride;  // of `out`, in floats; the lane stride is a tile's
+  bool per_lane;                    // a scale for each lane, else one for each quad position
+  const float* scales;
+  const float* offsets;  // null: 0
+  int lane_at[kMaxLaneTiles];
+  int quad_at[kMaxQuads];
+  int step;
+};
+
+// Scale and offset of the quad's position j: a vector over the lanes, or one number for all.
+template <bool kPerLane>
+inline F32 Factor(const float* p) {
+  if constexpr (kPerLane) return Load(p);
+  return Set(*p);
+}
+
+// Eight tiles: `width` lane tiles (1 or 2) from `tile` on, alternating, times 8 / width quads.
+template <int kBits, bool kPerLane, typename Levels>
+inline void UnpackGroup(const Side& side, const Levels& levels, const uint8_t* lines, int tile,
+                        int width, int quad) {
+  U32 codes[kGroupTiles];
+  ExpandTiles<kBits>(lines, codes);
+  for (int i = 0; i < kGroupTiles; ++i) {
+    const int lane_tile = tile + (i & (width - 1));
+    const int q = quad + i / width;
+    size_t at = static_cast<size_t>(side.lane_at[lane_tile]) + side.quad_at[q];
+    float* out = side.out + lane_tile * side.lane_stride + 4 * q * side.quad_stride;
+    const auto unpack = [&](U32 shifted) {
+      const F32 offset = side.offsets ? Factor<kPerLane>(side.offsets + at) : Set(0.0f);
+      Store(Fma(Factor<kPerLane>(side.scales + at), levels(shifted), offset), out);
+      at += side.step;
+      out += side.quad_stride;
+    };
+    unpack(codes[i]);
+    unpack(ShiftRight<8>(codes[i]));
+    unpack(ShiftRight<16>(codes[i]));
+    unpack(ShiftRight<24>(codes[i]));
+  }
+}
+
+template <int kBits, bool kPerLane, typename Levels>
+inline void UnpackSide(const Side& side, const Levels& levels) {
+  const uint8_t* lines = side.lines;
+  const int lane_tiles = side.lanes / kLanes;
+  for (int tile = 0; tile < lane_tiles; tile += 2) {
+    const int width = lane_tiles - tile >= 2 ? 2 : 1;
+    for (int quad = 0; quad < side.positions / 4; quad += kGroupTiles / width) {
+      UnpackGroup<kBits, kPerLane>(side, levels, lines, tile, width, quad);
+      lines += kBits * kLine;
+    }
+  }
+}
+
+template <int kBits, typename Levels>
+inline void UnpackAxis(const Side& side, const Levels& levels) {
+  if (side.per_lane) {
+    UnpackSide<kBits, true>(side, levels);
+  } else {
+    UnpackSide<kBits, false>(side, levels);
+  }
+}
+
+template <int kBits>
+inline void UnpackBits(const Side& side, const float* levels) {
+  if constexpr (kBits <= 4) {
+    UnpackAxis<kBits>(side, SmallLevels(levels, 1 << kBits));
+  } else if (UniformLevels::Fits(levels, 1 << kBits)) {
+    UnpackAxis<kBits>(side, UniformLevels(levels));
+  } else {
+    UnpackAxis<kBits>(side, AnyLevels{levels});
+  }
+}
+
+// The group of index `i` on an axis of `extent`. A group that is no multiple of 16 is a whole
+// head, so that padding channels belong to it too.
+inline int GroupOf(int i, int extent, int group) {
+  if (group == 0 || group % kLanes != 0) return 0;
+  const int last = extent / group - 1;
+  return i / group < last ? i / group : last;
+}
+
+// Where scales stand: [lane group][position] or [position group][lane]; a page's single one at 0.
+inline void PlaceScales(const UnpackJob& job, Side* side) {
+  const bool single = job.axis == 2;
+  side->step = single || side->per_lane ? 0 : 1;
+  for (int tile = 0; tile < side->lanes / kLanes; ++tile) {
+    const int lane = tile * kLanes;
+    const int group = GroupOf(lane, side->lanes, job.group);
+    side->lane_at[tile] = single ? 0 : side->per_lane ? lane : group * side->positions;
+  }
+  for (int quad = 0; quad < side->positions / 4; ++quad) {
+    const int position = 4 * quad;
+    const int group = GroupOf(position, side->positions, job.group);
+    side->quad_at[quad] = single ? 0 : side->per_lane ? group * side->lanes : position;
+  }
+}
+
+void Unpack(const UnpackJob& job, Side* side) {
+  side->lines = job.lines;
+  side->scales = job.scales;
+  side->offsets = job.offsets;
+  PlaceScales(job, side);
+  switch (job.bits) {
+    case 2:
+      return UnpackBits<2>(*side, job.levels);
+    case 3:
+      return UnpackBits<3>(*side, job.levels);
+    case 4:
+      return UnpackBits<4>(*side, job.levels);
+    case 5:
+      return UnpackBits<5>(*side, job.levels);
+    case 6:
+      return UnpackBits<6>(*side, job.levels);
+    case 8:
+      return UnpackBits<8>(*side, job.levels);
+  }
+}
+
+// K: tokens on the lanes, [8][dim][16].
+void UnpackK(const UnpackJob& job, float* k) {
+  Side side;
+  side.out = k;
+  side.lanes = kPageSlots;
+  side.positions = job.dim;
+  side.lane_stride = static_cast<size_t>(job.dim) * kLanes;
+  side.quad_stride = kLanes;
+  side.per_lane = job.axis == 0;
+  Unpack(job, &side);
+}
+
+// V: channels on the lanes, [128][dim].
+void UnpackV(const UnpackJob& job, float* v) {
+  Side side;
+  side.out = v;
+  side.lanes = job.dim;
+  side.positions = kPageSlots;
+  side.lane_stride = kLanes;
+  side.quad_stride = job.dim;
+  side.per_lane = job.axis == 1;
+  Unpack(job, &side);
+}
+
+}  // namespace
+}  // namespace shorthand
+
+#endif  // SHORTHAND_KERNELS_UNPACK_INL_H_

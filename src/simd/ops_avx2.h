@@ -1,0 +1,171 @@
+// The operations of OPS.md for AVX2 with FMA and F16C: 16 lanes are two registers.
+//
+// Include it from one target file only; everything is in an anonymous namespace.
+// Thread-safety: pure functions.
+#ifndef SHORTHAND_SIMD_OPS_AVX2_H_
+#define SHORTHAND_SIMD_OPS_AVX2_H_
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shorthand {
+namespace {
+
+inline constexpr int kLanes = 16;
+// Vectors of running sums that fit the registers beside the operands.
+inline constexpr int kAccumulators = 6;
+
+struct F32 {
+  __m256 low, high;
+};
+struct U32 {
+  __m256i low, high;
+};
+struct Table16 {
+  __m256 low, high;
+};
+
+// Memory.
+inline F32 Load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+inline void Store(F32 a, float* p) {
+  _mm256_storeu_ps(p, a.low);
+  _mm256_storeu_ps(p + 8, a.high);
+}
+inline __m128i LoadHalves(const uint16_t* p) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+}
+inline F32 LoadF16(const uint16_t* p) {
+  return {_mm256_cvtph_ps(LoadHalves(p)), _mm256_cvtph_ps(LoadHalves(p + 8))};
+}
+inline __m256 WidenBf16(__m128i halves) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+}
+inline F32 LoadBf16(const uint16_t* p) {
+  return {WidenBf16(LoadHalves(p)), WidenBf16(LoadHalves(p + 8))};
+}
+inline U32 LoadLine(const uint8_t* p) {
+  const __m256i* line = reinterpret_cast<const __m256i*>(p);
+  return {_mm256_loadu_si256(line), _mm256_loadu_si256(line + 1)};
+}
+
+// Constants.
+inline F32 Set(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
+inline U32 SetBits(uint32_t x) {
+  const __m256i bits = _mm256_set1_epi32(static_cast<int>(x));
+  return {bits, bits};
+}
+inline F32 Iota() {
+  return {_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), _mm256_setr_ps(8, 9, 10, 11, 12, 13, 14, 15)};
+}
+
+// Float arithmetic.
+inline F32 Add(F32 a, F32 b) {
+  return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
+}
+inline F32 Sub(F32 a, F32 b) {
+  return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
+}
+inline F32 Mul(F32 a, F32 b) {
+  return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
+}
+inline F32 Div(F32 a, F32 b) {
+  return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
+}
+inline F32 Fma(F32 a, F32 b, F32 c) {
+  return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
+}
+inline F32 Max(F32 a, F32 b) {
+  return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
+}
+inline F32 Min(F32 a, F32 b) {
+  return {_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
+}
+inline F32 IfLess(F32 a, F32 b, F32 yes, F32 no) {
+  return {_mm256_blendv_ps(no.low, yes.low, _mm256_cmp_ps(a.low, b.low, _CMP_LT_OQ)),
+          _mm256_blendv_ps(no.high, yes.high, _mm256_cmp_ps(a.high, b.high, _CMP_LT_OQ))};
+}
+
+// Across lanes.
+inline float SumOfLanes(F32 a) {
+  const __m256 by8 = _mm256_add_ps(a.low, a.high);
+  const __m128 by4 = _mm_add_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));
+  const __m128 by2 = _mm_add_ps(by4, _mm_movehl_ps(by4, by4));
+  return _mm_cvtss_f32(_mm_add_ss(by2, _mm_movehdup_ps(by2)));
+}
+inline float MaxOfLanes(F32 a) {
+  const __m256 by8 = _mm256_max_ps(a.low, a.high);
+  const __m128 by4 = _mm_max_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));
+  const __m128 by2 = _mm_max_ps(by4, _mm_movehl_ps(by4, by4));
+  return _mm_cvtss_f32(_mm_max_ss(by2, _mm_movehdup_ps(by2)));
+}
+inline float FirstLane(F32 a) { return _mm256_cvtss_f32(a.low); }
+// Half of a butterfly at distance 1, 2 or 4.
+template <int kDistance>
+inline __m256 HalfButterfly(__m256 a) {
+  if constexpr (kDistance == 1) {
+    const __m256 partner = _mm256_permute_ps(a, 0xb1);
+    return _mm256_blend_ps(_mm256_add_ps(a, partner), _mm256_sub_ps(partner, a), 0xaa);
+  } else if constexpr (kDistance == 2) {
+    const __m256 partner = _mm256_permute_ps(a, 0x4e);
+    return _mm256_blend_ps(_mm256_add_ps(a, partner), _mm256_sub_ps(partner, a), 0xcc);
+  } else {
+    static_assert(kDistance == 4);
+    const __m256 partner = _mm256_permute2f128_ps(a, a, 1);
+    return _mm256_blend_ps(_mm256_add_ps(a, partner), _mm256_sub_ps(partner, a), 0xf0);
+  }
+}
+template <int kDistance>
+inline F32 Butterfly(F32 a) {
+  if constexpr (kDistance == 8) {
+    return {_mm256_add_ps(a.low, a.high), _mm256_sub_ps(a.low, a.high)};
+  } else {
+    return {HalfButterfly<kDistance>(a.low), HalfButterfly<kDistance>(a.high)};
+  }
+}
+
+// Bits.
+inline U32 BitsOf(F32 a) { return {_mm256_castps_si256(a.low), _mm256_castps_si256(a.high)}; }
+inline F32 FloatOf(U32 a) { return {_mm256_castsi256_ps(a.low), _mm256_castsi256_ps(a.high)}; }
+inline F32 Convert(U32 a) { return {_mm256_cvtepi32_ps(a.low), _mm256_cvtepi32_ps(a.high)}; }
+inline U32 And(U32 a, U32 b) {
+  return {_mm256_and_si256(a.low, b.low), _mm256_and_si256(a.high, b.high)};
+}
+inline U32 Or(U32 a, U32 b) {
+  return {_mm256_or_si256(a.low, b.low), _mm256_or_si256(a.high, b.high)};
+}
+inline U32 AddBits(U32 a, U32 b) {
+  return {_mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high)};
+}
+template <int kBits>
+inline U32 ShiftLeft(U32 a) {
+  return {_mm256_slli_epi32(a.low, kBits), _mm256_slli_epi32(a.high, kBits)};
+}
+template <int kBits>
+inline U32 ShiftRight(U32 a) {
+  return {_mm256_srli_epi32(a.low, kBits), _mm256_srli_epi32(a.high, kBits)};
+}
+
+// Tables.
+inline Table16 LoadTable(const float* levels) {
+  return {_mm256_loadu_ps(levels), _mm256_loadu_ps(levels + 8)};
+}
+// The permutation looks at three bits of the index; the fourth chooses between the halves.
+inline __m256 HalfLookup(const Table16& table, __m256i index) {
+  return _mm256_blendv_ps(_mm256_permutevar8x32_ps(table.low, index),
+                          _mm256_permutevar8x32_ps(table.high, index),
+                          _mm256_castsi256_ps(_mm256_slli_epi32(index, 28)));
+}
+inline F32 Lookup(const Table16& table, U32 index) {
+  return {HalfLookup(table, index.low), HalfLookup(table, index.high)};
+}
+inline F32 Gather(const float* levels, U32 index) {
+  return {_mm256_i32gather_ps(levels, index.low, sizeof(float)),
+          _mm256_i32gather_ps(levels, index.high, sizeof(float))};
+}
+
+}  // namespace
+}  // namespace shorthand
+
+#endif  // SHORTHAND_SIMD_OPS_AVX2_H_

@@ -1,0 +1,114 @@
+// The operations of OPS.md for AVX-512 (F, BW, DQ, VL, VNNI, VBMI): 16 lanes are one register.
+//
+// Include it from one target file only; everything is in an anonymous namespace.
+// Thread-safety: pure functions.
+#ifndef SHORTHAND_SIMD_OPS_AVX512_H_
+#define SHORTHAND_SIMD_OPS_AVX512_H_
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shorthand {
+namespace {
+
+inline constexpr int kLanes = 16;
+// Vectors of running sums that fit the registers beside the operands.
+inline constexpr int kAccumulators = 24;
+
+using F32 = __m512;
+using U32 = __m512i;
+using Table16 = __m512;
+
+// Memory.
+inline F32 Load(const float* p) { return _mm512_loadu_ps(p); }
+inline void Store(F32 a, float* p) { _mm512_storeu_ps(p, a); }
+inline F32 LoadF16(const uint16_t* p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+inline F32 LoadBf16(const uint16_t* p) {
+  const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+}
+inline U32 LoadLine(const uint8_t* p) { return _mm512_loadu_si512(p); }
+
+// Constants.
+inline F32 Set(float x) { return _mm512_set1_ps(x); }
+inline U32 SetBits(uint32_t x) { return _mm512_set1_epi32(static_cast<int>(x)); }
+inline F32 Iota() { return _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); }
+
+// Float arithmetic.
+inline F32 Add(F32 a, F32 b) { return _mm512_add_ps(a, b); }
+inline F32 Sub(F32 a, F32 b) { return _mm512_sub_ps(a, b); }
+inline F32 Mul(F32 a, F32 b) { return _mm512_mul_ps(a, b); }
+inline F32 Div(F32 a, F32 b) { return _mm512_div_ps(a, b); }
+inline F32 Fma(F32 a, F32 b, F32 c) { return _mm512_fmadd_ps(a, b, c); }
+inline F32 Max(F32 a, F32 b) { return _mm512_max_ps(a, b); }
+inline F32 Min(F32 a, F32 b) { return _mm512_min_ps(a, b); }
+inline F32 IfLess(F32 a, F32 b, F32 yes, F32 no) {
+  return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
+}
+
+// Across lanes.
+inline float SumOfLanes(F32 a) {
+  const __m256 by8 = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+  const __m128 by4 = _mm_add_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));
+  const __m128 by2 = _mm_add_ps(by4, _mm_movehl_ps(by4, by4));
+  return _mm_cvtss_f32(_mm_add_ss(by2, _mm_movehdup_ps(by2)));
+}
+inline float MaxOfLanes(F32 a) {
+  const __m256 by8 = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+  const __m128 by4 = _mm_max_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));
+  const __m128 by2 = _mm_max_ps(by4, _mm_movehl_ps(by4, by4));
+  return _mm_cvtss_f32(_mm_max_ss(by2, _mm_movehdup_ps(by2)));
+}
+inline float FirstLane(F32 a) { return _mm512_cvtss_f32(a); }
+template <int kDistance>
+inline F32 Butterfly(F32 a) {
+  static_assert(kDistance == 1 || kDistance == 2 || kDistance == 4 || kDistance == 8);
+  F32 partner;
+  __mmask16 upper;
+  if constexpr (kDistance == 1) {
+    partner = _mm512_permute_ps(a, 0xb1);
+    upper = 0xaaaa;
+  } else if constexpr (kDistance == 2) {
+    partner = _mm512_permute_ps(a, 0x4e);
+    upper = 0xcccc;
+  } else if constexpr (kDistance == 4) {
+    partner = _mm512_shuffle_f32x4(a, a, 0xb1);
+    upper = 0xf0f0;
+  } else {
+    partner = _mm512_shuffle_f32x4(a, a, 0x4e);
+    upper = 0xff00;
+  }
+  return _mm512_mask_sub_ps(_mm512_add_ps(a, partner), upper, partner, a);
+}
+
+// Bits.
+inline U32 BitsOf(F32 a) { return _mm512_castps_si512(a); }
+inline F32 FloatOf(U32 a) { return _mm512_castsi512_ps(a); }
+inline F32 Convert(U32 a) { return _mm512_cvtepi32_ps(a); }
+inline U32 And(U32 a, U32 b) { return _mm512_and_si512(a, b); }
+inline U32 Or(U32 a, U32 b) { return _mm512_or_si512(a, b); }
+inline U32 AddBits(U32 a, U32 b) { return _mm512_add_epi32(a, b); }
+template <int kBits>
+inline U32 ShiftLeft(U32 a) {
+  return _mm512_slli_epi32(a, kBits);
+}
+template <int kBits>
+inline U32 ShiftRight(U32 a) {
+  return _mm512_srli_epi32(a, kBits);
+}
+
+// Tables.
+inline Table16 LoadTable(const float* levels) { return _mm512_loadu_ps(levels); }
+inline F32 Lookup(const Table16& table, U32 index) { return _mm512_permutexvar_ps(index, table); }
+inline F32 Gather(const float* levels, U32 index) {
+  return _mm512_i32gather_ps(index, levels, sizeof(float));
+}
+
+}  // namespace
+}  // namespace shorthand
+
+#endif  // SHORTHAND_SIMD_OPS_AVX512_H_

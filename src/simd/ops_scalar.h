@@ -1,0 +1,168 @@
+// The operations of OPS.md for any CPU: 16 lanes are an array, one lane at a time.
+// The other ops files must produce the same bits.
+//
+// Include it from one target file only; everything is in an anonymous namespace.
+// Thread-safety: pure functions.
+#ifndef SHORTHAND_SIMD_OPS_SCALAR_H_
+#define SHORTHAND_SIMD_OPS_SCALAR_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shorthand {
+namespace {
+
+inline constexpr int kLanes = 16;
+// Vectors of running sums that fit the registers beside the operands.
+inline constexpr int kAccumulators = 4;
+
+struct F32 {
+  float lane[kLanes];
+};
+struct U32 {
+  uint32_t lane[kLanes];
+};
+struct Table16 {
+  float level[16];
+};
+
+// Applies `f` to each lane number.
+template <typename Vector, typename Function>
+inline Vector EachLane(Function f) {
+  Vector out;
+  for (int i = 0; i < kLanes; ++i) out.lane[i] = f(i);
+  return out;
+}
+
+inline float AsFloat(uint32_t bits) { return __builtin_bit_cast(float, bits); }
+
+// Memory.
+inline F32 Load(const float* p) {
+  return EachLane<F32>([&](int i) { return p[i]; });
+}
+inline void Store(F32 a, float* p) {
+  for (int i = 0; i < kLanes; ++i) p[i] = a.lane[i];
+}
+inline F32 LoadF16(const uint16_t* p) {
+  // Rebiasing by a multiplication is exact and takes care of subnormals.
+  return EachLane<F32>([&](int i) {
+    const uint32_t magnitude = p[i] & 0x7fffu;
+    const float finite = AsFloat(magnitude << 13) * 0x1p112f;
+    const uint32_t special = magnitude >= 0x7c00u ? 0x7f800000u : 0u;
+    const uint32_t sign = (p[i] & 0x8000u) << 16;
+    return AsFloat(__builtin_bit_cast(uint32_t, finite) | special | sign);
+  });
+}
+inline F32 LoadBf16(const uint16_t* p) {
+  return EachLane<F32>([&](int i) { return AsFloat(static_cast<uint32_t>(p[i]) << 16); });
+}
+inline U32 LoadLine(const uint8_t* p) {
+  return EachLane<U32>([&](int i) {
+    const uint8_t* b = p + 4 * i;
+    return static_cast<uint32_t>(b[0]) | static_cast<uint32_t>(b[1]) << 8 |
+           static_cast<uint32_t>(b[2]) << 16 | static_cast<uint32_t>(b[3]) << 24;
+  });
+}
+
+// Constants.
+inline F32 Set(float x) {
+  return EachLane<F32>([&](int) { return x; });
+}
+inline U32 SetBits(uint32_t x) {
+  return EachLane<U32>([&](int) { return x; });
+}
+inline F32 Iota() {
+  return EachLane<F32>([](int i) { return static_cast<float>(i); });
+}
+
+// Float arithmetic.
+inline F32 Add(F32 a, F32 b) {
+  return EachLane<F32>([&](int i) { return a.lane[i] + b.lane[i]; });
+}
+inline F32 Sub(F32 a, F32 b) {
+  return EachLane<F32>([&](int i) { return a.lane[i] - b.lane[i]; });
+}
+inline F32 Mul(F32 a, F32 b) {
+  return EachLane<F32>([&](int i) { return a.lane[i] * b.lane[i]; });
+}
+inline F32 Div(F32 a, F32 b) {
+  return EachLane<F32>([&](int i) { return a.lane[i] / b.lane[i]; });
+}
+inline F32 Fma(F32 a, F32 b, F32 c) {
+  return EachLane<F32>([&](int i) { return __builtin_fmaf(a.lane[i], b.lane[i], c.lane[i]); });
+}
+inline F32 Max(F32 a, F32 b) {
+  return EachLane<F32>([&](int i) { return a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i]; });
+}
+inline F32 Min(F32 a, F32 b) {
+  return EachLane<F32>([&](int i) { return a.lane[i] < b.lane[i] ? a.lane[i] : b.lane[i]; });
+}
+inline F32 IfLess(F32 a, F32 b, F32 yes, F32 no) {
+  return EachLane<F32>([&](int i) { return a.lane[i] < b.lane[i] ? yes.lane[i] : no.lane[i]; });
+}
+
+// Across lanes.
+inline float SumOfLanes(F32 a) {
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) a.lane[i] = a.lane[i] + a.lane[i + half];
+  }
+  return a.lane[0];
+}
+inline float MaxOfLanes(F32 a) {
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) {
+      a.lane[i] = a.lane[i] > a.lane[i + half] ? a.lane[i] : a.lane[i + half];
+    }
+  }
+  return a.lane[0];
+}
+inline float FirstLane(F32 a) { return a.lane[0]; }
+template <int kDistance>
+inline F32 Butterfly(F32 a) {
+  return EachLane<F32>([&](int i) {
+    const float partner = a.lane[i ^ kDistance];
+    return (i & kDistance) != 0 ? partner - a.lane[i] : a.lane[i] + partner;
+  });
+}
+
+// Bits.
+inline U32 BitsOf(F32 a) { return __builtin_bit_cast(U32, a); }
+inline F32 FloatOf(U32 a) { return __builtin_bit_cast(F32, a); }
+inline F32 Convert(U32 a) {
+  return EachLane<F32>([&](int i) { return static_cast<float>(static_cast<int32_t>(a.lane[i])); });
+}
+inline U32 And(U32 a, U32 b) {
+  return EachLane<U32>([&](int i) { return a.lane[i] & b.lane[i]; });
+}
+inline U32 Or(U32 a, U32 b) {
+  return EachLane<U32>([&](int i) { return a.lane[i] | b.lane[i]; });
+}
+inline U32 AddBits(U32 a, U32 b) {
+  return EachLane<U32>([&](int i) { return a.lane[i] + b.lane[i]; });
+}
+template <int kBits>
+inline U32 ShiftLeft(U32 a) {
+  return EachLane<U32>([&](int i) { return a.lane[i] << kBits; });
+}
+template <int kBits>
+inline U32 ShiftRight(U32 a) {
+  return EachLane<U32>([&](int i) { return a.lane[i] >> kBits; });
+}
+
+// Tables.
+inline Table16 LoadTable(const float* levels) {
+  Table16 table;
+  for (int i = 0; i < 16; ++i) table.level[i] = levels[i];
+  return table;
+}
+inline F32 Lookup(const Table16& table, U32 index) {
+  return EachLane<F32>([&](int i) { return table.level[index.lane[i] & 15]; });
+}
+inline F32 Gather(const float* levels, U32 index) {
+  return EachLane<F32>([&](int i) { return levels[index.lane[i]]; });
+}
+
+}  // namespace
+}  // namespace shorthand
+
+#endif  // SHORTHAND_SIMD_OPS_SCALAR_H_
