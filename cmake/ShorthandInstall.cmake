@@ -23,6 +23,8 @@ install(FILES "${PROJECT_BINARY_DIR}/shorthandConfig.cmake"
         DESTINATION "${package_dir}" COMPONENT library)
 
 file(RELATIVE_PATH pkgconfig_to_prefix "/${pkgconfig_dir}" "/")
-configure_file("${CMAKE_CURRENT_LIST_DIR}/shorthand.pc.in" "${PROJECT_BINARY_DIR}/shorthand.pc" @ONLY)
+string(REGEX REPLACE "/$" "" pkgconfig_to_prefix "${pkgconfig_to_prefix}")
+configure_file("${CMAKE_CURRENT_LIST_DIR}/shorthand.pc.in"
+               "${PROJECT_BINARY_DIR}/shorthand.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/shorthand.pc"
         DESTINATION "${pkgconfig_dir}" COMPONENT library)
