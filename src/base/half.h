@@ -4,9 +4,12 @@
 #ifndef SHORTHAND_BASE_HALF_H_
 #define SHORTHAND_BASE_HALF_H_
 
+#include <algorithm>
 #include <cstdint>
 
 namespace shorthand {
+
+inline constexpr float kMaxF16 = 65504.0f;
 
 float F16ToF32(uint16_t h);
 uint16_t F32ToF16(float x);  // overflow becomes infinity
@@ -21,6 +24,9 @@ uint8_t F32ToE5m2(float x);
 
 // The nearest f16, as f32.
 inline float RoundToF16(float x) { return F16ToF32(F32ToF16(x)); }
+
+// The nearest finite f16, as f32: what scales and offsets are stored as.
+inline float RoundToFiniteF16(float x) { return RoundToF16(std::clamp(x, -kMaxF16, kMaxF16)); }
 
 }  // namespace shorthand
 
