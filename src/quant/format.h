@@ -42,18 +42,18 @@ struct Codec;
 struct SideFormat {
   const Codec* codec = nullptr;  // null iff `exact`
   SideKind kind = SideKind::kKey;
-  bool exact = false;      // f32 f16 bf16: elements are stored as they are
+  bool exact = false;  // f32 f16 bf16: elements are stored as they are
   Code code = Code::kF16;
-  int bits = 16;           // of a code; 32 for f32
-  int dim = 0;             // D of the model
-  int padded_dim = 0;      // D rounded up to a multiple of 16; the rest is zero
-  bool mean = false;       // K: the page mean is subtracted and stored in front of the meta
-  int hadamard = 0;        // block length, 0: none. Divides dim.
+  int bits = 16;       // of a code; 32 for f32
+  int dim = 0;         // D of the model
+  int padded_dim = 0;  // D rounded up to a multiple of 16; the rest is zero
+  bool mean = false;   // K: the page mean is subtracted and stored in front of the meta
+  int hadamard = 0;    // block length, 0: none. Divides dim.
   Axis axis = Axis::kNone;
-  int group = 0;           // channels (kToken) or tokens (kChannel) that share a scale
+  int group = 0;  // channels (kToken) or tokens (kChannel) that share a scale
   bool has_offset = false;
   ScaleType scale_type = ScaleType::kF16;
-  Side tunes;              // clip, norm, one, ... as written
+  Side tunes;  // clip, norm, one, ... as written
 
   // Scale groups along the grouped axis: dim / group for kToken, 128 / group for kChannel, else 1.
   int groups() const;
@@ -74,30 +74,32 @@ struct CodedSide {
   // kToken: [groups][128]; kChannel: [groups][padded_dim]; kPage: [1]. Already rounded to what
   // will be stored.
   float* scales = nullptr;
-  float* offsets = nullptr;  // same shape; unused unless has_offset
+  float* offsets = nullptr;     // same shape; unused unless has_offset
+  uint32_t* clipped = nullptr;  // raised by the values that saturated although the scale was given
 };
 
 // Encodes rows [first, 128) of x [128][padded_dim]; rows before `first` (exact sinks) take no part
 // in any statistic. Reductions over channels run in 16 strided lanes combined by a fixed tree
-// (LaneSum and friends in reduce.h), reductions over tokens in token order, so that vector code can
+// (reduce.h), reductions over tokens in token order, so that vector code can
 // produce the same bytes.
+// REQUIRES: codes hold the level nearest zero, scales and offsets zero; `clipped` is not null.
 using EncodeFn = void (*)(const SideFormat& format, const float* x, int first, CodedSide out);
 
 struct Codec {
-  uint16_t id;               // stable, stored in snapshots; never reused
-  std::string_view name;     // "u4", "lm3", "q4_0", ...
+  uint16_t id;            // stable, stored in snapshots; never reused
+  std::string_view name;  // "u4", "lm3", "q4_0", ...
   Code code;
   int bits;
-  int fixed_group;           // block codes: 32 or 16; else 0
+  int fixed_group;  // block codes: 32 or 16; else 0
   bool has_offset;
   ScaleType scale_type;
   EncodeFn encode;
-  const float* levels;       // [2^bits]
-  std::string_view document; // docs/formats/<document>.md
+  const float* levels;  // [2^bits], ascending in value or in the order of the code's definition
+  std::string_view document;  // docs/formats/<document>.md
 };
 
 std::span<const Codec> Registry();
-// Null if there is none.
+// Null if there is none. `bits` as in Side: 0 for codes that have only one width.
 const Codec* FindCodec(Code code, int bits);
 const Codec* FindCodec(std::string_view name);
 

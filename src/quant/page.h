@@ -25,7 +25,7 @@ inline constexpr size_t kLineBytes = 64;
 struct alignas(64) PageDescriptor {
   float k_page_scale = 0;  // ScaleType::kPage
   float v_page_scale = 0;
-  uint32_t first_token = 0;  // slots before it are masked: exact sinks
+  uint32_t first_token = 0;     // slots before it are masked: exact sinks
   uint32_t clipped_values = 0;  // values that saturated although the scale was given (fp8 `one`)
   uint8_t reserved[48] = {};
 };
@@ -50,9 +50,12 @@ PageLayout LayoutOf(const SideFormat& k, const SideFormat& v);
 // side is f16.
 SideFormat ExactFormatOf(const SideFormat& side);
 
-// Seals one side: x [128][dim] f32 in model space -> meta and codes at their places in `page`,
-// page scale and clip count in `descriptor`. Applies the format's steps (mean, Hadamard) first.
-// Rows before `first` are ignored. `scratch` holds SealScratchBytes(format) bytes, 64-byte aligned.
+// Seals one side: x [128][dim] f32 in model space -> meta and codes at their places in `page`;
+// sets the side's page scale and `first_token` in `descriptor` and adds to its clip count. Applies
+// the format's steps (mean, Hadamard) first. Rows before `first` are ignored. Padding channels may
+// decode to anything finite: readers of keys pad q with zeros, readers of values drop them.
+// `scratch` holds SealScratchBytes(format) bytes, 64-byte aligned.
+// REQUIRES: !format.exact, 0 <= first <= 128, x finite from row `first` on.
 void SealSide(const SideFormat& format, const float* x, int first, const SidePart& part,
               uint8_t* page, PageDescriptor* descriptor, void* scratch);
 size_t SealScratchBytes(const SideFormat& format);

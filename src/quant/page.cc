@@ -1,0 +1,140 @@
+#include "quant/page.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "base/half.h"
+#include "quant/hadamard.h"
+#include "quant/levels.h"
+#include "quant/meta.h"
+
+namespace shorthand {
+namespace {
+
+size_t RoundUpToLine(size_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes; }
+
+SidePart PartAt(const SideFormat& format, size_t offset) {
+  SidePart part;
+  part.meta_offset = offset;
+  part.meta_bytes = format.meta_bytes();
+  part.codes_offset = offset + part.meta_bytes;
+  part.codes_bytes = format.codes_bytes();
+  return part;
+}
+
+size_t EndOf(const SidePart& part) { return RoundUpToLine(part.codes_offset + part.codes_bytes); }
+
+// The working memory of a seal, cut out of one buffer; every piece is a multiple of 64 bytes.
+struct Workspace {
+  float* x;       // [128][padded_dim]
+  float* mean;    // [padded_dim]
+  float* scales;  // as in CodedSide
+  float* offsets;
+  uint8_t* codes;  // [128][padded_dim]
+};
+
+size_t FloatsBytes(int count) { return RoundUpToLine(count * sizeof(float)); }
+
+Workspace CutScratch(const SideFormat& format, void* scratch) {
+  auto* at = static_cast<uint8_t*>(scratch);
+  const auto take = [&at](int count) {
+    auto* piece = reinterpret_cast<float*>(at);
+    at += FloatsBytes(count);
+    return piece;
+  };
+  Workspace work;
+  work.x = take(kPageTokens * format.padded_dim);
+  work.mean = take(format.padded_dim);
+  work.scales = take(ScaleCount(format));
+  work.offsets = take(ScaleCount(format));
+  work.codes = at;
+  return work;
+}
+
+// Means of the columns of x [128][stride] over rows first..127, row by row, as stored.
+void PageMean(const float* x, int stride, int dim, int first, float* mean) {
+  if (first == kPageTokens) return;
+  for (int t = first; t < kPageTokens; ++t) {
+    for (int c = 0; c < dim; ++c) mean[c] += x[t * stride + c];
+  }
+  const auto count = static_cast<float>(kPageTokens - first);
+  for (int c = 0; c < dim; ++c) mean[c] = RoundToFiniteF16(mean[c] / count);
+}
+
+// Model space -> the space in which codes are chosen.
+void ApplySteps(const SideFormat& format, const float* x, int first, const Workspace& work) {
+  if (format.mean) PageMean(x, format.dim, format.dim, first, work.mean);
+  for (int t = first; t < kPageTokens; ++t) {
+    const float* from = x + t * format.dim;
+    float* to = work.x + t * format.padded_dim;
+    for (int c = 0; c < format.dim; ++c) to[c] = from[c] - work.mean[c];
+    if (format.hadamard != kNoHadamard) Hadamard(to, format.dim, format.hadamard);
+  }
+}
+
+}  // namespace
+
+PageLayout LayoutOf(const SideFormat& k, const SideFormat& v) {
+  PageLayout layout;
+  layout.k = PartAt(k, 0);
+  layout.v = PartAt(v, EndOf(layout.k));
+  layout.bytes = EndOf(layout.v);
+  return layout;
+}
+
+SideFormat ExactFormatOf(const SideFormat& side) {
+  SideFormat format;
+  format.kind = side.kind;
+  format.exact = true;
+  const bool kept = side.code == Code::kF32 || side.code == Code::kBf16;
+  format.code = kept ? side.code : Code::kF16;
+  format.bits = format.code == Code::kF32 ? 32 : 16;
+  format.dim = side.dim;
+  format.padded_dim = side.padded_dim;
+  format.tunes.code = format.code;
+  return format;
+}
+
+size_t SealScratchBytes(const SideFormat& format) {
+  const int slots = kPageTokens * format.padded_dim;
+  return FloatsBytes(slots) + FloatsBytes(format.padded_dim) + 2 * FloatsBytes(ScaleCount(format)) +
+         slots;
+}
+
+void SealSide(const SideFormat& format, const float* x, int first, const SidePart& part,
+              uint8_t* page, PageDescriptor* descriptor, void* scratch) {
+  const Workspace work = CutScratch(format, scratch);
+  std::fill(work.x, reinterpret_cast<float*>(work.codes), 0.0f);
+  std::fill_n(work.codes, kPageTokens * format.padded_dim,
+              ZeroCode(format.codec->levels, format.bits));
+  ApplySteps(format, x, first, work);
+  format.codec->encode(format, work.x, first,
+                       {work.codes, work.scales, work.offsets, &descriptor->clipped_values});
+  WriteMeta(format, work.mean, work.scales, work.offsets, page + part.meta_offset, descriptor);
+  PackCodes(format.kind, format.padded_dim, format.bits, work.codes, page + part.codes_offset);
+  descriptor->first_token = static_cast<uint32_t>(first);
+}
+
+void UnsealSide(const SideFormat& format, const SidePart& part, const uint8_t* page,
+                const PageDescriptor& descriptor, float* x) {
+  const int stride = format.padded_dim;
+  std::vector<uint8_t> codes(kPageTokens * stride);
+  std::vector<float> scales(ScaleCount(format)), offsets(ScaleCount(format)), mean(stride);
+  ReadMeta(format, part, page, descriptor, scales.data(), offsets.data(), mean.data());
+  UnpackCodes(format.kind, stride, format.bits, page + part.codes_offset, codes.data());
+  for (int t = 0; t < kPageTokens; ++t) {
+    float* row = x + t * format.dim;
+    for (int c = 0; c < format.dim; ++c) {
+      int at = 0;  // of the scale; kPage has one
+      if (format.axis == Axis::kToken) at = c / format.group * kPageTokens + t;
+      if (format.axis == Axis::kChannel) at = t / format.group * stride + c;
+      row[c] = std::fma(scales[at], format.codec->levels[codes[t * stride + c]], offsets[at]);
+    }
+    if (format.hadamard != kNoHadamard) Hadamard(row, format.dim, format.hadamard);
+    for (int c = 0; c < format.dim; ++c) row[c] += mean[c];
+  }
+}
+
+}  // namespace shorthand

@@ -1,0 +1,216 @@
+// From a side's recipe to its format: what fits a head, and what this build has.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "quant/format.h"
+#include "quant/hadamard.h"
+
+namespace shorthand {
+namespace {
+
+constexpr int kMinHeadDim = 8;
+constexpr int kLaneChannels = 16;
+
+int RoundUp(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+// The letters of a code, without its bits.
+std::string_view Letters(Code code) {
+  switch (code) {
+    case Code::kInt:
+      return "i";
+    case Code::kUint:
+      return "u";
+    case Code::kWater:
+      return "w";
+    case Code::kNf:
+      return "nf";
+    case Code::kLm:
+      return "lm";
+    case Code::kRn:
+      return "rn";
+    case Code::kNuq:
+      return "nuq";
+    case Code::kF32:
+      return "f32";
+    case Code::kF16:
+      return "f16";
+    case Code::kBf16:
+      return "bf16";
+    default:
+      return FindCodec(code, 0)->name;
+  }
+}
+
+std::string NameOf(const Side& side) {
+  if (side.code == Code::kWater) return fmt::format("w{}", side.width.value());
+  return side.bits == 0 ? std::string(Letters(side.code))
+                        : fmt::format("{}{}", Letters(side.code), side.bits);
+}
+
+Status CheckDim(int dim) {
+  if (dim >= kMinHeadDim && dim <= kMaxHeadDim && dim % 8 == 0) return OkStatus();
+  return InvalidArgument(fmt::format(
+      "A head of {} channels is not supported; head dims are multiples of 8 from {} to {}.", dim,
+      kMinHeadDim, kMaxHeadDim));
+}
+
+Status Missing(std::string_view what) {
+  return Unimplemented(fmt::format("'{}' is not supported by this build.", what));
+}
+
+// What the grammar knows and this build does not.
+Status CheckSupported(const Side& side) {
+  if (side.pre) return Missing("pre");
+  if (side.smooth) return Missing("smooth");
+  if (side.bal) return Missing("bal");
+  if (side.rot) return Missing("rot");
+  if (side.code == Code::kWater || side.code == Code::kNuq) return Missing(NameOf(side));
+  if (side.axis == Axis::kGrid) return Missing("/grid");
+  if (side.mse) return Missing("mse");
+  if (side.ub) return Missing("ub");
+  if (side.cal) return Unimplemented("'cal' needs a calibration, which this build cannot read.");
+  if (side.out.millionths != 0) return Missing("out");
+  if (side.hi.millionths != 0) return Missing("hi");
+  return OkStatus();
+}
+
+Status ResolveSteps(const Side& side, SideKind kind, SideFormat* format) {
+  if (side.mu && kind == SideKind::kValue) {
+    return InvalidArgument("'mu' was given for values; only keys have a page mean to subtract.");
+  }
+  if (side.mu && side.axis == Axis::kChannel) {
+    return InvalidArgument(
+        "'mu' was given with channel groups, whose offsets already are the mean.");
+  }
+  format->mean = side.mu;
+  const int largest = LargestPowerOfTwoDividing(format->dim);
+  const int block = side.hadamard == kHadamardWhole ? largest : side.hadamard;
+  const bool power_of_two = block > 0 && (block & (block - 1)) == 0;
+  if (block != kNoHadamard && (!power_of_two || block > largest)) {
+    return InvalidArgument(fmt::format(
+        "'had{}' does not fit a head of {} channels; the largest power of two that divides it is "
+        "{}.",
+        block, format->dim, largest));
+  }
+  format->hadamard = block;
+  return OkStatus();
+}
+
+// The permitted group (the whole head, 64 or 32 channels) nearest to `group` that divides `dim`.
+std::string NearestTokenGroup(int dim, int group) {
+  int best = dim;
+  for (int candidate : {64, 32}) {
+    if (dim % candidate == 0 && std::abs(candidate - group) < std::abs(best - group)) {
+      best = candidate;
+    }
+  }
+  return best == dim ? "/tok" : fmt::format("/tok{}", best);
+}
+
+Status ResolveTokenGroup(const Side& side, SideFormat* format) {
+  format->group = side.group == 0 ? format->dim : side.group;
+  if (format->group > 0 && format->dim % format->group == 0) return OkStatus();
+  return InvalidArgument(fmt::format(
+      "Groups of {} channels do not divide a head of {}; the nearest group that does is '{}'.",
+      side.group, format->dim, NearestTokenGroup(format->dim, side.group)));
+}
+
+Status ResolveChannelGroup(const Side& side, SideFormat* format) {
+  format->group = side.group == 0 ? kPageTokens : side.group;
+  if (format->group > 0 && kPageTokens % format->group == 0) return OkStatus();
+  return InvalidArgument(
+      fmt::format("Groups of {} tokens do not divide a page of {}; '/ch' and '/ch32' do.",
+                  side.group, kPageTokens));
+}
+
+Status ResolveBlock(const Side& side, SideFormat* format) {
+  const Codec& codec = *format->codec;
+  if (side.axis != Axis::kNone) {
+    return InvalidArgument(
+        fmt::format("'{}' has groups of its own; it takes no group.", codec.name));
+  }
+  if (format->dim % codec.fixed_group != 0) {
+    return InvalidArgument(fmt::format(
+        "'{}' has blocks of {} channels, which do not divide a head of {}; use a code with '/tok'.",
+        codec.name, codec.fixed_group, format->dim));
+  }
+  format->axis = Axis::kToken;
+  format->group = codec.fixed_group;
+  return OkStatus();
+}
+
+Status ResolveGroup(const Side& side, SideFormat* format) {
+  const Codec& codec = *format->codec;
+  if (codec.fixed_group != 0) return ResolveBlock(side, format);
+  format->axis = side.axis;
+  const bool page = codec.scale_type == ScaleType::kPage;
+  if (page != (side.axis == Axis::kPage) || side.axis == Axis::kNone) {
+    return InvalidArgument(fmt::format("'{}' takes the group {}.", codec.name,
+                                       page ? "'/page'"
+                                            : "'/tok', '/tok32', '/tok64', '/ch' or "
+                                              "'/ch32'"));
+  }
+  if (side.axis == Axis::kToken) return ResolveTokenGroup(side, format);
+  if (side.axis == Axis::kChannel) return ResolveChannelGroup(side, format);
+  return OkStatus();
+}
+
+Result<SideFormat> ResolveExact(const Side& side, SideFormat format) {
+  if (side.mu || side.hadamard != kNoHadamard || side.axis != Axis::kNone) {
+    return InvalidArgument(
+        fmt::format("'{}' is stored as it is; it takes no steps and no group.", NameOf(side)));
+  }
+  format.exact = true;
+  format.bits = side.code == Code::kF32 ? 32 : 16;
+  return format;
+}
+
+}  // namespace
+
+Result<SideFormat> ResolveSide(const Side& side, SideKind kind, int dim) {
+  if (Status status = CheckDim(dim); !status.ok()) return status;
+  if (Status status = CheckSupported(side); !status.ok()) return status;
+  SideFormat format;
+  format.kind = kind;
+  format.code = side.code;
+  format.dim = dim;
+  format.padded_dim = RoundUp(dim, kLaneChannels);
+  format.tunes = side;
+  if (IsExact(side.code)) return ResolveExact(side, format);
+
+  format.codec = FindCodec(side.code, side.bits);
+  if (format.codec == nullptr) {
+    return InvalidArgument(fmt::format("There is no code '{}'.", NameOf(side)));
+  }
+  format.bits = format.codec->bits;
+  format.has_offset = format.codec->has_offset;
+  format.scale_type = format.codec->scale_type;
+  if (Status status = ResolveSteps(side, kind, &format); !status.ok()) return status;
+  if (Status status = ResolveGroup(side, &format); !status.ok()) return status;
+  return format;
+}
+
+int SideFormat::groups() const {
+  if (axis == Axis::kToken) return dim / group;
+  if (axis == Axis::kChannel) return kPageTokens / group;
+  return 1;
+}
+
+size_t SideFormat::meta_bytes() const {
+  if (exact) return 0;
+  const size_t width = axis == Axis::kChannel ? padded_dim : kPageTokens;
+  const size_t scale_bytes = scale_type == ScaleType::kPage  ? 0
+                             : scale_type == ScaleType::kF16 ? sizeof(uint16_t)
+                                                             : 1;
+  const size_t scales = groups() * width * scale_bytes * (has_offset ? 2 : 1);
+  const size_t bytes = (mean ? padded_dim * sizeof(uint16_t) : 0) + scales;
+  return (bytes + 63) / 64 * 64;
+}
+
+size_t SideFormat::codes_bytes() const {
+  return static_cast<size_t>(kPageTokens / 8) * padded_dim * bits;
+}
+
+}  // namespace shorthand
