@@ -66,11 +66,11 @@ struct Side {
   Axis axis = Axis::kNone;  // kNone for exact and block codes
   int group = 0;            // tokN, chN; 0 is the whole head or page
 
-  // Tunes; zero or false is "not given".
+  // Tunes; zero or false is "not given". `ls`, least squares, is what lm does without norm and ub:
+  // its text is accepted, and the canonical text omits it.
   Decimal clip;
   bool mse = false;
   bool norm = false;
-  bool ls = false;  // least squares is lm's own rule: accepted, canonical text omits it
   bool ub = false;
   bool cal = false;
   bool one = false;
