@@ -1,8 +1,9 @@
 // The kernels for x86-64 with AVX2, FMA and F16C.
-// clang-format off: the operations come before the kernels that are written in them.
+// The operations come before the kernels that are written in them.
+// clang-format off
+#include "simd/ops_avx2.h"
 #include "kernels/table-inl.h"
 #include "kernels/targets.h"
-#include "simd/ops_avx2.h"
 // clang-format on
 
 namespace shorthand {

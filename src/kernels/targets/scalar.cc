@@ -1,8 +1,9 @@
 // The kernels for any CPU, one lane at a time.
-// clang-format off: the operations come before the kernels that are written in them.
+// The operations come before the kernels that are written in them.
+// clang-format off
+#include "simd/ops_scalar.h"
 #include "kernels/table-inl.h"
 #include "kernels/targets.h"
-#include "simd/ops_scalar.h"
 // clang-format on
 
 namespace shorthand {
