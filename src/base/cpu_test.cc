@@ -1,0 +1,70 @@
+#include "base/cpu.h"
+
+#include <gtest/gtest.h>
+
+namespace shorthand {
+namespace {
+
+// Sapphire Rapids under Linux, as far as looked at: FMA 12, OSXSAVE 27, AVX 28, F16C 29; AVX2 5,
+// AVX-512 F 16, DQ 17, BW 30, VL 31; VBMI 1, VNNI 11; x87, SSE, AVX and AVX-512 state saved.
+constexpr CpuWords kFull = {1u << 12 | 1u << 27 | 1u << 28 | 1u << 29,
+                            1u << 5 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31, 1u << 1 | 1u << 11,
+                            0xe7};
+
+TEST(CpuTest, EverythingThere) {
+  EXPECT_TRUE(FeaturesOf(kFull).HasAvx2());
+  EXPECT_TRUE(FeaturesOf(kFull).HasAvx512());
+}
+
+TEST(CpuTest, NothingThere) {
+  EXPECT_FALSE(FeaturesOf({}).HasAvx2());
+  EXPECT_FALSE(FeaturesOf({}).HasAvx512());
+}
+
+TEST(CpuTest, RegistersTheSystemDoesNotSaveDoNotCount) {
+  CpuWords words = kFull;
+  words.xcr0 = 0x07;  // no AVX-512 state
+  EXPECT_TRUE(FeaturesOf(words).HasAvx2());
+  EXPECT_FALSE(FeaturesOf(words).HasAvx512());
+  words.xcr0 = 0x67;  // the upper 16 registers missing
+  EXPECT_FALSE(FeaturesOf(words).HasAvx512());
+  words.xcr0 = 0x03;  // no AVX state
+  EXPECT_FALSE(FeaturesOf(words).HasAvx2());
+  words = kFull;
+  words.leaf1_ecx &= ~(1u << 27);  // XGETBV not enabled
+  EXPECT_FALSE(FeaturesOf(words).HasAvx2());
+}
+
+TEST(CpuTest, EachMissingFeatureDisablesItsTarget) {
+  for (const int bit : {12, 28, 29}) {
+    CpuWords words = kFull;
+    words.leaf1_ecx &= ~(1u << bit);
+    EXPECT_FALSE(FeaturesOf(words).HasAvx2()) << bit;
+    EXPECT_FALSE(FeaturesOf(words).HasAvx512()) << bit;
+  }
+  for (const int bit : {16, 17, 30, 31}) {
+    CpuWords words = kFull;
+    words.leaf7_ebx &= ~(1u << bit);
+    EXPECT_TRUE(FeaturesOf(words).HasAvx2()) << bit;
+    EXPECT_FALSE(FeaturesOf(words).HasAvx512()) << bit;
+  }
+  for (const int bit : {1, 11}) {
+    CpuWords words = kFull;
+    words.leaf7_ecx &= ~(1u << bit);
+    EXPECT_FALSE(FeaturesOf(words).HasAvx512()) << bit;
+  }
+}
+
+#if defined(__x86_64__)
+// The compiler's runtime reads the same instructions in its own way.
+TEST(CpuTest, AgreesWithTheCompilersRuntime) {
+  EXPECT_EQ(Cpu().avx2, __builtin_cpu_supports("avx2") != 0);
+  EXPECT_EQ(Cpu().fma, __builtin_cpu_supports("fma") != 0);
+  EXPECT_EQ(Cpu().avx512_f, __builtin_cpu_supports("avx512f") != 0);
+  EXPECT_EQ(Cpu().avx512_vnni, __builtin_cpu_supports("avx512vnni") != 0);
+  EXPECT_EQ(Cpu().avx512_vbmi, __builtin_cpu_supports("avx512vbmi") != 0);
+}
+#endif
+
+}  // namespace
+}  // namespace shorthand

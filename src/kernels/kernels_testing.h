@@ -1,0 +1,105 @@
+// What the kernel tests share: the targets of this machine, aligned arrays, comparison of bits.
+// Thread-safety: for tests, one thread.
+#ifndef SHORTHAND_KERNELS_KERNELS_TESTING_H_
+#define SHORTHAND_KERNELS_KERNELS_TESTING_H_
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <new>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "base/half.h"
+#include "kernels/kernels.h"
+#include "kernels/targets.h"
+
+namespace shorthand {
+
+template <typename T>
+struct LineAllocator {
+  using value_type = T;
+  LineAllocator() = default;
+  template <typename U>
+  LineAllocator(const LineAllocator<U>&) {}  // NOLINT: implicit, as allocators are
+  T* allocate(size_t n) {
+    return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{64}));
+  }
+  void deallocate(T* p, size_t) { ::operator delete (p, std::align_val_t{64}); }
+  friend bool operator==(LineAllocator, LineAllocator) { return true; }
+};
+
+template <typename T>
+using AlignedVector = std::vector<T, LineAllocator<T>>;
+
+// The targets that this CPU can run.
+inline std::vector<const KernelTable*> RunnableTargets() {
+  int count = 0;
+  const TargetEntry* entries = CompiledTargets(&count);
+  std::vector<const KernelTable*> tables;
+  for (int i = 0; i < count; ++i) {
+    if (entries[i].supported) tables.push_back(entries[i].table);
+  }
+  return tables;
+}
+
+inline AlignedVector<float> RandomFloats(size_t n, float deviation, uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal(0.0f, deviation);
+  AlignedVector<float> x(n);
+  for (float& v : x) v = normal(generator);
+  return x;
+}
+
+// Numbers as elements of some type, and the same numbers widened.
+struct Elements {
+  Element type = Element::kF32;
+  AlignedVector<uint16_t> halves;
+  AlignedVector<float> values;
+
+  const void* data() const {
+    return type == Element::kF32 ? static_cast<const void*>(values.data()) : halves.data();
+  }
+};
+
+inline Elements RandomElements(Element type, size_t n, uint32_t seed) {
+  Elements out{type, AlignedVector<uint16_t>(n), RandomFloats(n, 1.0f, seed)};
+  if (type == Element::kF32) return out;
+  for (size_t i = 0; i < n; ++i) {
+    const float x = out.values[i];
+    const bool f16 = type == Element::kF16;
+    out.halves[i] = f16 ? F32ToF16(x) : F32ToBf16(x);
+    out.values[i] = f16 ? F16ToF32(out.halves[i]) : Bf16ToF32(out.halves[i]);
+  }
+  return out;
+}
+
+// The same float, or both NaN.
+inline bool SameFloat(float a, float b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
+}
+
+inline ::testing::AssertionResult SameFloats(std::span<const float> a, std::span<const float> b) {
+  if (a.size() != b.size()) return ::testing::AssertionFailure() << "sizes differ";
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!SameFloat(a[i], b[i])) {
+      return ::testing::AssertionFailure() << "at " << i << ": " << a[i] << " and " << b[i];
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+inline constexpr float kInf = std::numeric_limits<float>::infinity();
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+inline constexpr Element kAllElements[] = {Element::kF32, Element::kF16, Element::kBf16};
+inline constexpr int kTestDims[] = {16, 32, 64, 80, 96, 128, 256};
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_KERNELS_KERNELS_TESTING_H_

@@ -1,0 +1,187 @@
+// The running softmax against double precision and, bit for bit, between targets.
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/kernels_testing.h"
+
+namespace shorthand {
+namespace {
+
+constexpr int kSlots = 128;
+constexpr double kLog2E = 1.4426950408889634074;
+
+struct Outcome {
+  AlignedVector<float> weights;
+  RowState state;
+  float shrink;
+};
+
+Outcome Step(const KernelTable& table, const ScoreParams& params, float bias, int first, int end,
+             const AlignedVector<float>& scores, RowState state) {
+  Outcome out{scores, state, 0};
+  out.shrink = table.softmax(params, bias, first, end, out.weights.data(), &out.state);
+  return out;
+}
+
+void ExpectSame(const Outcome& a, const Outcome& b, const char* name) {
+  ASSERT_TRUE(SameFloats(a.weights, b.weights)) << name;
+  ASSERT_TRUE(SameFloat(a.state.max, b.state.max)) << name;
+  ASSERT_TRUE(SameFloat(a.state.sum, b.state.sum)) << name;
+  ASSERT_TRUE(SameFloat(a.shrink, b.shrink)) << name;
+}
+
+// scale * score + bias, capped, in base 2, in double precision.
+double Base2(const ScoreParams& params, float bias, float score) {
+  double s = static_cast<double>(params.scale) * score + bias;
+  if (params.softcap != 0) s = params.softcap * std::tanh(s / params.softcap);
+  return s * kLog2E;
+}
+
+// An error of dx in an exponent is a relative one of ln 2 * dx; x carries a few roundings of its
+// own size (and the soft-cap 2e-7 of its cap); exp2 adds 1.2e-7.
+double RelativeBound(const ScoreParams& params, double largest) {
+  const double dx = 4 * 0x1p-24 * largest + 2e-7 * params.softcap * kLog2E;
+  return 2e-7 + 2 * dx;
+}
+
+TEST(SoftmaxTest, ScalarAgreesWithDoublePrecision) {
+  for (const ScoreParams params : {ScoreParams{0.125f, 0}, ScoreParams{1.0f, 0},
+                                   ScoreParams{0.25f, 50.0f}, ScoreParams{2.0f, 5.0f}}) {
+    for (const float bias : {0.0f, -3.5f}) {
+      for (const RowState state : {RowState{-kInf, 0}, RowState{0.5f, 3.0f}, RowState{90, 7.0f}}) {
+        const AlignedVector<float> scores = RandomFloats(kSlots, 8.0f, 21);
+        const Outcome got = Step(kScalarKernels, params, bias, 5, 120, scores, state);
+        double max = state.max, largest = std::isinf(state.max) ? 0 : std::abs(state.max);
+        for (int t = 5; t < 120; ++t) {
+          max = std::max(max, Base2(params, bias, scores[t]));
+          largest = std::max(largest, std::abs(Base2(params, bias, scores[t])));
+        }
+        const double bound = RelativeBound(params, largest);
+        double sum = 0;
+        for (int t = 0; t < kSlots; ++t) {
+          const bool in = t >= 5 && t < 120;
+          const double weight = in ? std::exp2(Base2(params, bias, scores[t]) - max) : 0.0;
+          // Below 2^-126 the kernel gives 0.
+          ASSERT_NEAR(got.weights[t], weight, bound * weight + 0x1p-126) << t;
+          sum += weight;
+        }
+        const double shrink = std::isinf(state.max) ? 1.0 : std::exp2(state.max - max);
+        EXPECT_NEAR(got.shrink, shrink, bound * shrink);
+        sum += state.sum * shrink;
+        EXPECT_NEAR(got.state.sum, sum, (bound + 20 * 0x1p-24) * sum);
+        EXPECT_NEAR(got.state.max, max, bound * std::max(1.0, largest));
+      }
+    }
+  }
+}
+
+TEST(SoftmaxTest, EveryRangeGivesTheSameBitsOnEveryTarget) {
+  const AlignedVector<float> scores = RandomFloats(kSlots, 20.0f, 22);
+  for (const ScoreParams params : {ScoreParams{0.3f, 0}, ScoreParams{0.3f, 30.0f}}) {
+    for (int first = 0; first < kSlots; ++first) {
+      for (int end = first + 1; end <= kSlots; ++end) {
+        const RowState state{3.0f, 1.5f};
+        const Outcome expected = Step(kScalarKernels, params, 0.1f, first, end, scores, state);
+        for (int t = 0; t < kSlots; ++t) {
+          if (t < first || t >= end) {
+            ASSERT_EQ(expected.weights[t], 0.0f);
+          }
+        }
+        for (const KernelTable* table : RunnableTargets()) {
+          ExpectSame(Step(*table, params, 0.1f, first, end, scores, state), expected, table->name);
+        }
+      }
+    }
+  }
+}
+
+// What lies outside the range may be anything: it is not even defined.
+TEST(SoftmaxTest, ScoresOutsideTheRangeDoNotMatter) {
+  AlignedVector<float> scores = RandomFloats(kSlots, 3.0f, 23);
+  const ScoreParams params{1.0f, 0};
+  for (const KernelTable* table : RunnableTargets()) {
+    const Outcome expected = Step(*table, params, 0, 20, 45, scores, {-kInf, 0});
+    AlignedVector<float> dirty = scores;
+    for (int t = 0; t < kSlots; ++t) {
+      if (t < 20 || t >= 45) dirty[t] = t % 2 ? kNan : kInf;
+    }
+    ExpectSame(Step(*table, params, 0, 20, 45, dirty, {-kInf, 0}), expected, table->name);
+  }
+}
+
+// Equal scores: weights are exactly 1 and the sum is exactly their number.
+TEST(SoftmaxTest, EqualScoresAreCounted) {
+  const AlignedVector<float> scores(kSlots, 7.0f);
+  for (const KernelTable* table : RunnableTargets()) {
+    const Outcome got = Step(*table, {0.5f, 0}, 0, 3, 100, scores, {-kInf, 0});
+    EXPECT_EQ(got.state.sum, 97.0f);
+    EXPECT_EQ(got.shrink, 1.0f);
+    EXPECT_EQ(got.weights[3], 1.0f);
+    EXPECT_EQ(got.weights[99], 1.0f);
+    EXPECT_EQ(got.weights[100], 0.0f);
+  }
+}
+
+TEST(SoftmaxTest, ShrinkFactorIsAPowerOfTheRise) {
+  AlignedVector<float> scores(kSlots, 0.0f);
+  for (const KernelTable* table : RunnableTargets()) {
+    // The maximum rises from -3 to 0: earlier sums count an eighth.
+    const Outcome rise = Step(*table, {1.0f, 0}, 0, 0, 1, scores, {-3.0f, 16.0f});
+    EXPECT_EQ(rise.shrink, 0.125f);
+    EXPECT_EQ(rise.state.sum, 3.0f);
+    EXPECT_EQ(rise.state.max, 0.0f);
+    // It stays: the new weight is 2^-4.
+    const Outcome stay = Step(*table, {1.0f, 0}, 0, 0, 1, scores, {4.0f, 1.0f});
+    EXPECT_EQ(stay.shrink, 1.0f);
+    EXPECT_EQ(stay.weights[0], 0.0625f);
+    EXPECT_EQ(stay.state.sum, 1.0625f);
+  }
+}
+
+TEST(SoftmaxTest, NothingButMinusInfinityLeavesZeros) {
+  const AlignedVector<float> scores(kSlots, -kInf);
+  for (const KernelTable* table : RunnableTargets()) {
+    const Outcome nothing = Step(*table, {1.0f, 0}, 0, 0, kSlots, scores, {-kInf, 0});
+    EXPECT_EQ(nothing.state.max, -kInf);
+    EXPECT_EQ(nothing.state.sum, 0.0f);
+    EXPECT_EQ(nothing.shrink, 1.0f);
+    EXPECT_EQ(*std::max_element(nothing.weights.begin(), nothing.weights.end()), 0.0f);
+    const Outcome after = Step(*table, {1.0f, 0}, 0, 0, kSlots, scores, {2.0f, 5.0f});
+    EXPECT_EQ(after.state.max, 2.0f);
+    EXPECT_EQ(after.state.sum, 5.0f);
+  }
+}
+
+TEST(SoftmaxTest, SoftCapBoundsLargeScores) {
+  AlignedVector<float> scores(kSlots, 0.0f);
+  scores[0] = 1e30f;
+  scores[1] = -1e30f;
+  for (const KernelTable* table : RunnableTargets()) {
+    const Outcome got = Step(*table, {1.0f, 10.0f}, 0, 0, 3, scores, {-kInf, 0});
+    EXPECT_NEAR(got.state.max, 10 * kLog2E, 1e-5);
+    EXPECT_NEAR(got.weights[1], std::exp(-20.0), 1e-5 * std::exp(-20.0));
+    EXPECT_NEAR(got.weights[2], std::exp(-10.0), 1e-5 * std::exp(-10.0));
+  }
+}
+
+TEST(SoftmaxTest, NonFiniteScoresAreDefined) {
+  AlignedVector<float> scores = RandomFloats(kSlots, 3.0f, 24);
+  scores[17] = kNan;
+  for (const ScoreParams params : {ScoreParams{1.0f, 0}, ScoreParams{1.0f, 20.0f}}) {
+    const Outcome nan = Step(kScalarKernels, params, 0, 0, kSlots, scores, {-kInf, 0});
+    EXPECT_TRUE(std::isnan(nan.weights[17]));
+    EXPECT_TRUE(std::isnan(nan.state.sum));
+    EXPECT_TRUE(std::isfinite(nan.state.max));
+    EXPECT_TRUE(std::isfinite(nan.weights[16]));
+    AlignedVector<float> infinite = scores;
+    infinite[17] = kInf;
+    const Outcome inf = Step(kScalarKernels, params, 0, 0, kSlots, infinite, {-kInf, 0});
+    for (const KernelTable* table : RunnableTargets()) {
+      ExpectSame(Step(*table, params, 0, 0, kSlots, scores, {-kInf, 0}), nan, table->name);
+      ExpectSame(Step(*table, params, 0, 0, kSlots, infinite, {-kInf, 0}), inf, table->name);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shorthand
