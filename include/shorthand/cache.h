@@ -76,7 +76,8 @@ class Cache {
   // Errors: kNotFound.
   Result<int64_t> Tokens(SequenceId sequence) const;
 
-  // Reserves memory for `items`, each sequence at most once. One batch at a time.
+  // Reserves memory for `items`, each sequence at most once. One batch at a time; it must not
+  // outlive the cache. Until it is committed or aborted, Fork, Crop and Release are refused.
   // Errors: kInvalidArgument; kNotFound; kFailedPrecondition while a batch is open;
   // kResourceExhausted with what is needed and what is left, the cache being as before.
   Result<std::unique_ptr<Batch>> Begin(std::span<const BatchItem> items);

@@ -35,8 +35,8 @@ struct LayerFormat {
 
 // Layers with the same life of keys and values.
 struct LayerGroup {
-  int window = 0;          // tokens; 0: full attention
-  int sink_tokens = 0;     // 0 in windowed groups
+  int window = 0;       // tokens; 0: full attention
+  int sink_tokens = 0;  // 0 in windowed groups
   int recent_pages = 0;
   bool never_sealed = false;  // all sides exact, or no sealed page ever comes into view
   std::vector<LayerFormat> layers;
@@ -57,26 +57,32 @@ size_t ExtentBytes(size_t page_bytes, size_t descriptor_bytes);
 // Bytes of the exact rows of a group's sinks in one layer and KV head, padded to 16 tokens.
 size_t SinkBytes(const LayerGroup& group, const LayerFormat& layer);
 
+// Pages that a group holds, of each kind.
 struct PageCounts {
   int64_t exact = 0;
   int64_t sealed = 0;
   int64_t sinks = 0;
 };
-// Pages of one sequence whose tokens were appended singly: in use at the end, and the most that
-// were ever in use at once.
-PageCounts PagesInUse(const LayerGroup& group, int64_t tokens);
-PageCounts PagesAtPeak(const LayerGroup& group, int64_t tokens);
+// Of one sequence of `tokens` tokens between batches.
+PageCounts PagesHeld(const LayerGroup& group, int64_t tokens);
+// The most that were ever held at once by `users` sequences that grew in turn, one token at a time,
+// to `tokens` tokens each.
+PageCounts PagesAtPeak(const LayerGroup& group, int64_t tokens, int64_t users);
 
 struct Footprint {
   uint64_t logical_bytes = 0;
   uint64_t stored_bytes = 0;
   uint64_t allocated_bytes = 0;
-  uint64_t f16_bytes = 0;          // the same tokens in f16, unpadded: the seed's formula
-  double bits = 0;                 // logical bits per value, long context
-  double true_bits = 0;            // 16 * stored / f16
+  uint64_t f16_bytes = 0;  // the same tokens in f16, unpadded: the seed's formula
+  double bits = 0;         // logical bits per value
+  double true_bits = 0;    // 16 * stored / f16
 };
 // `users` sequences of `tokens` tokens each, appended singly in turn.
 Footprint FootprintOf(const std::vector<LayerGroup>& groups, int64_t tokens, int64_t users);
+
+// The parts of it that a running cache reports for one sequence.
+uint64_t LogicalBytes(const std::vector<LayerGroup>& groups, int64_t tokens);
+uint64_t F16Bytes(const std::vector<LayerGroup>& groups, int64_t tokens);
 
 }  // namespace shorthand
 
