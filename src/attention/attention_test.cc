@@ -1,0 +1,289 @@
+#include "shorthand/attention.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "attention/reference.h"
+#include "cache/testing.h"
+#include "quant/format.h"
+
+namespace shorthand {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Run once for every target by ctest, which sets SHORTHAND_TARGET.
+class Attention : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto target = ActiveTarget();
+    if (!target.ok()) GTEST_SKIP() << target.status().message();
+  }
+};
+
+// The relative error of one batch's output against double precision, over all layers.
+double ErrorOfBatch(const TestModel& model, Cache& cache, const std::vector<TestModel::Item>& items,
+                    const std::vector<float>* sink_logits = nullptr) {
+  auto batch = model.BeginBatch(cache, items);
+  if (batch == nullptr) return INFINITY;
+  auto plan = AttentionPlan::Create(*batch);
+  EXPECT_TRUE(plan.ok());
+  double error = 0, norm = 0;
+  for (size_t layer = 0; layer < model.shape().layers.size(); ++layer) {
+    const LayerShape& l = model.shape().layers[layer];
+    model.WriteLayer(*batch, items, layer, 1);
+    const std::vector<float> q = model.Rows(TestModel::kQuery, *batch, items, layer);
+    const size_t floats = static_cast<size_t>(batch->rows()) * l.query_heads * l.v_dim;
+    std::vector<float> out(floats);
+    std::vector<double> expected(floats);
+    AttentionArgs args{static_cast<int>(layer), q.data(), out.data(),
+                       sink_logits != nullptr ? sink_logits->data() : nullptr};
+    (*plan)->Run(args, 0, 1);
+    ReferenceAttention(*batch, args, expected.data());
+    for (size_t i = 0; i < floats; ++i) {
+      error += (out[i] - expected[i]) * (out[i] - expected[i]);
+      norm += expected[i] * expected[i];
+    }
+  }
+  EXPECT_TRUE(batch->Commit().ok());
+  return std::sqrt(error / norm);
+}
+
+// The largest such error while `tokens` tokens are fed in chunks.
+double WorstError(const TestModel& model, const std::string& recipe, int tokens, int chunk) {
+  auto cache = OpenCache(model.shape(), recipe);
+  if (cache == nullptr) return INFINITY;
+  const SequenceId id = cache->Create();
+  const std::vector<int> text = Text(tokens);
+  double worst = 0;
+  for (int at = 0; at < tokens; at += chunk) {
+    const int end = std::min(tokens, at + chunk);
+    worst = std::max(worst,
+                     ErrorOfBatch(model, *cache,
+                                  {{id, std::vector<int>(text.begin() + at, text.begin() + end)}}));
+  }
+  return worst;
+}
+
+// The arithmetic is f32: errors come from some hundred additions of rounded numbers.
+constexpr double kTolerance = 1e-5;
+
+TEST_F(Attention, EveryLengthUpTo300) {
+  for (const char* recipe : {"f16", "k=u4/ch,v=had:lm4/tok,sink=4"}) {
+    const TestModel model(TestShape(1, 1, 2, 64));
+    EXPECT_LT(WorstError(model, recipe, 300, 1), kTolerance) << recipe;
+  }
+}
+
+TEST_F(Attention, HeadDimsAndRows) {
+  for (int dim : {8, 64, 80, 96, 128, 256}) {
+    for (int rows = 1; rows <= 8; ++rows) {
+      const TestModel model(TestShape(1, 1, rows, dim));
+      for (const char* recipe :
+           {"f16", "f32", "bf16", "k=u4/ch,v=i8/tok", "k=had:i4/tok,v=u3/ch"}) {
+        EXPECT_LT(WorstError(model, recipe, 160, 80), kTolerance)
+            << recipe << " d " << dim << " rows " << rows;
+      }
+    }
+  }
+}
+
+TEST_F(Attention, EveryFormat) {
+  for (int dim : {64, 128}) {
+    const TestModel model(TestShape(1, 1, 2, dim));
+    for (const Codec& codec : Registry()) {
+      std::vector<std::string> groups = {""};
+      if (codec.fixed_group == 0) {
+        groups = codec.scale_type == ScaleType::kPage
+                     ? std::vector<std::string>{"/page"}
+                     : std::vector<std::string>{"/tok", "/tok32", "/tok64", "/ch", "/ch32"};
+      }
+      for (const std::string& group : groups) {
+        for (const char* steps : {"", "had:"}) {
+          const std::string recipe = "kv=" + (steps + std::string(codec.name)) + group + ",sink=3";
+          if (!Cache::Open(model.shape(), *Recipe::Parse(recipe)).ok()) continue;
+          EXPECT_LT(WorstError(model, recipe, 200, 140), kTolerance) << recipe << " d " << dim;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Attention, LongSequences) {
+  for (const char* recipe : {"f16", "k=u2/ch32,v=u2/tok32,recent=128", "k=mu:had:i8/tok,v=i8/tok",
+                             "k=f16,v=had:lm2/tok,sink=100", "kv=e4m3/page,sink=128"}) {
+    const TestModel model(TestShape(1, 2, 3, 64));
+    auto cache = OpenCache(model.shape(), recipe);
+    const SequenceId id = cache->Create();
+    model.Feed(*cache, id, Text(4096), 512);
+    EXPECT_LT(ErrorOfBatch(model, *cache, {{id, Text(1, 7)}}), kTolerance) << recipe;
+    EXPECT_LT(ErrorOfBatch(model, *cache, {{id, Text(40, 8)}}), kTolerance) << recipe;
+  }
+}
+
+TEST_F(Attention, WindowsSoftCapsScalesAndSinkLogits) {
+  for (int window : {1, 100, 128, 200, 300}) {
+    Shape shape = TestShape(1, 2, 2, 64, window);
+    shape.layers[0].softcap = 20;
+    shape.layers[0].scale = 0.2f;
+    shape.layers.push_back(TestShape(1, 2, 2, 64).layers[0]);
+    const TestModel model(shape);
+    for (const char* recipe : {"f16", "k=u4/ch,v=had:lm4/tok,sink=4,recent=128"}) {
+      auto cache = OpenCache(shape, recipe);
+      const SequenceId id = cache->Create();
+      const std::vector<float> sinks = {-1.5f, 0, 2, 30};
+      for (int chunk : {300, 1, 130, 7, 200, 1}) {
+        EXPECT_LT(ErrorOfBatch(model, *cache, {{id, Text(chunk, chunk)}}, &sinks), kTolerance)
+            << recipe << " window " << window << " chunk " << chunk;
+      }
+    }
+  }
+}
+
+// Different widths of K and V, a layer that reads another's cache, several sequences in a batch.
+TEST_F(Attention, SharedLayersAndMixedWidths) {
+  Shape shape = TestShape(3, 2, 2, 64);
+  shape.layers[1].v_dim = 96;
+  shape.layers[2].kv_owner = 0;
+  shape.layers[2].query_heads = 6;
+  const TestModel model(shape);
+  auto cache = OpenCache(shape, "k=had:u4/tok,v=u4/tok32");
+  const SequenceId a = cache->Create(), b = cache->Create();
+  const std::vector<TestModel::Item> items = {{a, Text(150)}, {b, Text(5)}};
+  for (int round = 0; round < 3; ++round) {
+    auto batch = model.BeginBatch(*cache, items);
+    auto plan = AttentionPlan::Create(*batch);
+    for (int layer = 0; layer < 3; ++layer) {
+      if (layer < 2) model.WriteLayer(*batch, items, layer, 1);
+      const LayerShape& l = shape.layers[layer];
+      const std::vector<float> q = model.Rows(TestModel::kQuery, *batch, items, layer);
+      std::vector<float> out(static_cast<size_t>(batch->rows()) * l.query_heads * l.v_dim);
+      std::vector<double> expected(out.size());
+      (*plan)->Run({layer, q.data(), out.data(), nullptr}, 0, 1);
+      ReferenceAttention(*batch, {layer, q.data(), nullptr, nullptr}, expected.data());
+      for (size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], expected[i], 1e-4) << layer;
+    }
+    ASSERT_TRUE(batch->Commit().ok());
+  }
+}
+
+// By hand: one head, d 16, keys zero, so that every weight is equal and the output is the mean of
+// the values; the values are the token's position.
+TEST_F(Attention, MeanOfValuesByHand) {
+  Shape shape = TestShape(1, 1, 1, 16);
+  auto cache = OpenCache(shape, "f16");
+  const SequenceId id = cache->Create();
+  const BatchItem items[] = {{id, 200}};
+  auto batch = *cache->Begin(items);
+  std::vector<float> k(200 * 16, 0.0f), v(200 * 16), q(200 * 16, 1.0f), out(200 * 16);
+  for (int t = 0; t < 200; ++t) std::fill_n(v.begin() + t * 16, 16, static_cast<float>(t));
+  batch->Write(0, k.data(), v.data(), 0, 1);
+  batch->Seal(0, 0, 1);
+  auto plan = *AttentionPlan::Create(*batch);
+  plan->Run({0, q.data(), out.data(), nullptr}, 0, 1);
+  for (int t = 0; t < 200; ++t) EXPECT_NEAR(out[t * 16 + 3], t / 2.0, 1e-4);
+}
+
+const char* const kRecipes[] = {
+    "f16",
+    "k=u4/ch,v=had:lm4/tok,sink=4,recent=128",
+    "k=mu:u4/tok,v=u4/tok",
+    "kv=had:i8/tok,sink=128",
+};
+
+TEST_F(Attention, ChunksAndWorkersDoNotChangeABit) {
+  for (int window : {0, 250}) {
+    const TestModel model(TestShape(2, 1, 3, 64, window));
+    const std::vector<int> text = Text(1300);
+    for (const char* recipe : kRecipes) {
+      std::vector<std::vector<float>> first;
+      const std::pair<int, int> cases[] = {{512, 1}, {128, 3}, {7, 2}, {1, 8}, {1300, 1}};
+      for (const auto& [chunk, workers] : cases) {
+        auto cache = OpenCache(model.shape(), recipe);
+        const auto outputs = model.Feed(*cache, cache->Create(), text, chunk, workers);
+        if (first.empty()) first = outputs;
+        EXPECT_TRUE(outputs == first) << recipe << ", chunks of " << chunk << ", window " << window;
+      }
+    }
+  }
+}
+
+TEST_F(Attention, RejectedDraftsDoNotChangeABit) {
+  const TestModel model(TestShape(1, 1, 2, 64));
+  const std::vector<int> text = Text(420);
+  for (const char* recipe : kRecipes) {
+    auto plain = OpenCache(model.shape(), recipe);
+    const auto expected = model.Feed(*plain, plain->Create(), text, 1);
+    for (int at = 244; at < 268; ++at) {
+      auto cache = OpenCache(model.shape(), recipe);
+      const SequenceId id = cache->Create();
+      const std::vector<int> start(text.begin(), text.begin() + at);
+      const std::vector<int> rest(text.begin() + at, text.end());
+      model.Feed(*cache, id, start, at);
+      model.Forward(*cache, {{id, Text(8, 5)}});
+      ASSERT_TRUE(cache->Crop(id, at).ok());
+      const auto outputs = model.Feed(*cache, id, rest, 1);
+      for (size_t t = 0; t < rest.size(); ++t) {
+        ASSERT_TRUE(outputs[t] == expected[at + t]) << recipe << " drafted at " << at;
+      }
+    }
+  }
+}
+
+TEST_F(Attention, ForksDoNotChangeABit) {
+  const TestModel model(TestShape(1, 2, 2, 64));
+  for (const char* recipe : kRecipes) {
+    for (int at : {50, 128, 200}) {
+      auto cache = OpenCache(model.shape(), recipe);
+      const SequenceId a = cache->Create();
+      const std::vector<int> start = Text(at), one = Text(150, 1), two = Text(150, 2);
+      model.Feed(*cache, a, start, 64);
+      const SequenceId b = *cache->Fork(a);
+      const auto forked_a = model.Feed(*cache, a, one, 4);
+      const auto forked_b = model.Feed(*cache, b, two, 9);
+      for (const auto& [rest, forked] : {std::pair{&one, &forked_a}, std::pair{&two, &forked_b}}) {
+        auto fresh = OpenCache(model.shape(), recipe);
+        const SequenceId id = fresh->Create();
+        model.Feed(*fresh, id, start, at);
+        EXPECT_TRUE(model.Feed(*fresh, id, *rest, 150) == *forked) << recipe << " at " << at;
+      }
+    }
+  }
+}
+
+// A crop behind the slack leaves a short entry; the reference sees the same pages.
+TEST_F(Attention, CutEntries) {
+  const TestModel model(TestShape(1, 1, 2, 64));
+  for (const char* recipe : kRecipes) {
+    auto cache = OpenCache(model.shape(), recipe);
+    const SequenceId id = cache->Create();
+    model.Feed(*cache, id, Text(600), 100);
+    for (int crop : {333, 150, 3, 2}) {
+      ASSERT_TRUE(cache->Crop(id, crop).ok());
+      EXPECT_LT(ErrorOfBatch(model, *cache, {{id, Text(300, crop)}}), kTolerance) << recipe;
+      EXPECT_LT(ErrorOfBatch(model, *cache, {{id, Text(1, 1)}}), kTolerance) << recipe;
+    }
+  }
+}
+
+TEST_F(Attention, ANonFiniteQueryFailsTheBatch) {
+  const TestModel model(TestShape(1, 1, 1, 64));
+  auto cache = OpenCache(model.shape(), "f16");
+  const std::vector<TestModel::Item> items = {{cache->Create(), Text(3)}};
+  auto batch = model.BeginBatch(*cache, items);
+  auto plan = *AttentionPlan::Create(*batch);
+  model.WriteLayer(*batch, items, 0, 1);
+  std::vector<float> q = model.Rows(TestModel::kQuery, *batch, items, 0), out(3 * 64);
+  q[70] = std::numeric_limits<float>::quiet_NaN();
+  plan->Run({0, q.data(), out.data(), nullptr}, 0, 1);
+  const Status status = batch->Commit();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("query of layer 0"));
+  EXPECT_EQ(*cache->Tokens(items[0].sequence), 0);
+}
+
+}  // namespace
+}  // namespace shorthand

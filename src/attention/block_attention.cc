@@ -1,0 +1,253 @@
+#include "attention/block_attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cache/view.h"
+
+namespace shorthand {
+
+BlockAttention::BlockAttention(const BatchImpl& batch, const KernelTable& kernels,
+                               const AttentionArgs& args, const RowBlock& block, int kv_head,
+                               AttentionScratch* scratch)
+    : batch_(batch),
+      kernels_(kernels),
+      args_(args),
+      block_(block),
+      shape_(batch.cache().shape().layers[args.layer]),
+      store_(batch.cache().stores()[batch.cache().place(args.layer).group]),
+      place_(batch.cache().place(args.layer)),
+      format_(batch.cache().format(place_)),
+      sequence_(batch.items()[block.item].next),
+      kv_head_(kv_head),
+      query_heads_(shape_.query_heads / shape_.kv_heads),
+      rows_(block.tokens * query_heads_),
+      first_position_(batch.Position(batch.rows()[block.first_row])),
+      params_{shape_.scale != 0 ? shape_.scale : 1 / std::sqrt(static_cast<float>(shape_.k_dim)),
+              shape_.softcap},
+      scratch_(scratch) {
+  scratch_->scores.resize(kMaxPassRows * kPageTokens);
+}
+
+bool BlockAttention::GatherQueries() {
+  const int dim = format_.k.dim;
+  const int padded = format_.k.padded_dim;
+  const size_t floats = static_cast<size_t>(rows_) * padded;
+  scratch_->q_model.assign(floats, 0.0f);
+  bool finite = true;
+  for (int row = 0; row < rows_; ++row) {
+    const size_t token = block_.first_row + row / query_heads_;
+    const size_t head = kv_head_ * query_heads_ + row % query_heads_;
+    const float* q = args_.q + (token * shape_.query_heads + head) * dim;
+    float* to = scratch_->q_model.data() + static_cast<size_t>(row) * padded;
+    for (int c = 0; c < dim; ++c) {
+      to[c] = q[c];
+      finite &= std::isfinite(q[c]);
+    }
+  }
+  if (store_.has_sealed() && format_.k.hadamard > 0) {
+    scratch_->q_coded = scratch_->q_model;
+    for (int row = 0; row < rows_; ++row) {
+      kernels_.hadamard(scratch_->q_coded.data() + static_cast<size_t>(row) * padded, dim,
+                        format_.k.hadamard);
+    }
+  }
+  return finite;
+}
+
+void BlockAttention::RunSplit(int split, SoftmaxStates states) {
+  states.Clear();
+  const int last_entry = batch_.rows()[block_.first_row + block_.tokens - 1].entry;
+  const int end = std::min((split + 1) * kSplitEntries, last_entry + 1);
+  for (int entry = split * kSplitEntries; entry < end; ++entry) RunEntry(entry, states);
+}
+
+// Causality and window cut off the block's first and last tokens.
+BlockAttention::TokenRange BlockAttention::TokensThatSee(const Entry& entry) const {
+  TokenRange range{0, block_.tokens};
+  range.first =
+      static_cast<int>(std::clamp<int64_t>(entry.start - first_position_, 0, block_.tokens));
+  if (shape_.window > 0) {
+    range.end = static_cast<int>(std::clamp<int64_t>(
+        shape_.window + entry.end() - 1 - first_position_, range.first, block_.tokens));
+  }
+  return range;
+}
+
+void BlockAttention::RunEntry(int index, SoftmaxStates states) {
+  const Entry& entry = sequence_.entries[index];
+  const GroupEntry& table_entry = sequence_.groups[place_.group].entries[index];
+  const TokenRange seen = TokensThatSee(entry);
+  if (seen.first >= seen.end || table_entry.block == kNoBlock) return;
+  // Query entries grow with the tokens: the first of them see the entry exact, the others sealed.
+  int sealed_from = seen.first;
+  while (table_entry.holds_exact && sealed_from < seen.end &&
+         ViewOf(store_.group(), index, batch_.rows()[block_.first_row + sealed_from].entry) ==
+             View::kExact) {
+    ++sealed_from;
+  }
+  if (seen.first < sealed_from) {
+    RunExact(table_entry, entry.start, entry.count, {seen.first, sealed_from}, states);
+  }
+  if (sealed_from < seen.end) {
+    const Block& block = store_.block(table_entry.block);
+    const TokenRange tokens{sealed_from, seen.end};
+    if (block.sinks != kNoSlot) RunSinks(block, entry.start, entry.count, tokens, states);
+    RunSealed(block, entry.start, entry.count, tokens, states);
+  }
+}
+
+void BlockAttention::RunExact(const GroupEntry& entry, int64_t start, int count, TokenRange tokens,
+                              SoftmaxStates states) {
+  const uint8_t* page =
+      store_.exact().Page(place_.index, kv_head_, store_.block(entry.block).exact);
+  const Rows rows{ElementOf(format_.exact_k),
+                  ElementOf(format_.exact_v),
+                  page,
+                  page + ExactRows(format_).ValueOffset(kPageTokens),
+                  0,
+                  count,
+                  false,
+                  nullptr,
+                  SoftmaxStates::kModel};
+  RunRows(rows, start, tokens, states);
+}
+
+void BlockAttention::RunSinks(const Block& block, int64_t start, int count, TokenRange tokens,
+                              SoftmaxStates states) {
+  const int sinks = store_.group().sink_tokens;
+  const uint8_t* memory = store_.sinks().Page(place_.index, kv_head_, block.sinks);
+  const Rows rows{ElementOf(format_.exact_k),
+                  ElementOf(format_.exact_v),
+                  memory,
+                  memory + ExactRows(format_).ValueOffset((sinks + 15) / 16 * 16),
+                  0,
+                  std::min(sinks, count),
+                  false,
+                  nullptr,
+                  SoftmaxStates::kModel};
+  RunRows(rows, start, tokens, states);
+}
+
+// The side as f32 elements; exact sides that were stored as f32 need no unpacking.
+const void* BlockAttention::UnpackSide(const SideFormat& format, const SidePart& part,
+                                       const uint8_t* page, const PageDescriptor& descriptor,
+                                       std::vector<float>* unpacked) {
+  if (format.exact) return page + part.codes_offset;
+  const size_t groups =
+      static_cast<size_t>(format.groups()) * std::max(kPageTokens, format.padded_dim);
+  scratch_->scales.resize(groups);
+  scratch_->offsets.resize(groups);
+  unpacked->resize(static_cast<size_t>(kPageTokens) * format.padded_dim);
+  ReadMeta(format, part, page, descriptor, scratch_->scales.data(),
+           format.has_offset ? scratch_->offsets.data() : nullptr, nullptr);
+  const UnpackJob job{page + part.codes_offset,
+                      format.codec->levels,
+                      scratch_->scales.data(),
+                      format.has_offset ? scratch_->offsets.data() : nullptr,
+                      format.padded_dim,
+                      format.bits,
+                      format.group,
+                      format.axis == Axis::kToken     ? 0
+                      : format.axis == Axis::kChannel ? 1
+                                                      : 2};
+  if (format.kind == SideKind::kKey) {
+    kernels_.unpack_k(job, unpacked->data());
+  } else {
+    kernels_.unpack_v(job, unpacked->data());
+  }
+  return unpacked->data();
+}
+
+void BlockAttention::RunSealed(const Block& block, int64_t start, int count, TokenRange tokens,
+                               SoftmaxStates states) {
+  const uint8_t* page = store_.sealed().Page(place_.index, kv_head_, block.sealed);
+  const PageDescriptor& descriptor =
+      *store_.sealed().Descriptor(place_.index, kv_head_, block.sealed);
+  const int first_slot = static_cast<int>(descriptor.first_token);
+  if (first_slot >= count) return;  // a cut entry of sinks only
+  const SideFormat& k = format_.k;
+  const SideFormat& v = format_.v;
+  const float* mean = nullptr;
+  if (k.mean) {
+    scratch_->mean.resize(k.padded_dim);
+    ReadMeta(k, format_.sealed.k, page, descriptor, nullptr, nullptr, scratch_->mean.data());
+    mean = scratch_->mean.data();
+  }
+  const Rows rows{k.exact ? ElementOf(k) : Element::kF32,
+                  v.exact ? ElementOf(v) : Element::kF32,
+                  UnpackSide(k, format_.sealed.k, page, descriptor, &scratch_->keys),
+                  UnpackSide(v, format_.sealed.v, page, descriptor, &scratch_->values),
+                  first_slot,
+                  count,
+                  k.hadamard > 0,
+                  mean,
+                  v.hadamard > 0 ? SoftmaxStates::kRotated : SoftmaxStates::kModel};
+  RunRows(rows, start, tokens, states);
+}
+
+void BlockAttention::RunRows(const Rows& rows, int64_t start, TokenRange tokens,
+                             SoftmaxStates states) {
+  const int end = tokens.end * query_heads_;
+  for (int row = tokens.first * query_heads_; row < end; row += kMaxPassRows) {
+    RunPass(rows, start, row, std::min(kMaxPassRows, end - row), states);
+  }
+}
+
+void BlockAttention::RunPass(const Rows& rows, int64_t start, int first_row, int pass_rows,
+                             SoftmaxStates states) {
+  const int dim = format_.k.padded_dim;
+  int first[kMaxPassRows], end[kMaxPassRows];
+  int least = kPageTokens, most = 0;
+  for (int r = 0; r < pass_rows; ++r) {
+    const int64_t position = PositionOf((first_row + r) / query_heads_);
+    const int64_t window_start = shape_.window > 0 ? position - shape_.window + 1 - start : 0;
+    first[r] = static_cast<int>(std::max<int64_t>(rows.first_slot, window_start));
+    end[r] = static_cast<int>(std::min<int64_t>(rows.end_slot, position + 1 - start));
+    if (first[r] >= end[r]) continue;
+    least = std::min(least, first[r]);
+    most = std::max(most, end[r]);
+  }
+  if (least >= most) return;
+
+  const float* q_model = scratch_->q_model.data() + static_cast<size_t>(first_row) * dim;
+  const float* q =
+      rows.coded ? scratch_->q_coded.data() + static_cast<size_t>(first_row) * dim : q_model;
+  float* scores = scratch_->scores.data();
+  kernels_.score(rows.k_element, rows.k, q, dim, pass_rows, least / 16, (most + 15) / 16, scores);
+
+  float shrink[kMaxPassRows];
+  for (int r = 0; r < pass_rows; ++r) {
+    float* row_scores = scores + r * kPageTokens;
+    if (first[r] >= end[r]) {
+      std::fill_n(row_scores, kPageTokens, 0.0f);
+      shrink[r] = 1;
+      continue;
+    }
+    double bias = 0;
+    if (rows.mean != nullptr) {
+      for (int c = 0; c < dim; ++c) {
+        bias += static_cast<double>(q_model[static_cast<size_t>(r) * dim + c]) * rows.mean[c];
+      }
+      bias *= params_.scale;
+    }
+    shrink[r] = kernels_.softmax(params_, static_cast<float>(bias), first[r], end[r], row_scores,
+                                 states.state(rows.space, first_row + r));
+  }
+  kernels_.accumulate(rows.v_element, rows.v, scores, shrink, least, most, format_.v.padded_dim,
+                      pass_rows, states.out(rows.space, first_row));
+}
+
+void BlockAttention::Finish(SoftmaxStates states) {
+  for (int row = 0; row < rows_; ++row) {
+    const size_t token = block_.first_row + row / query_heads_;
+    const size_t head = kv_head_ * query_heads_ + row % query_heads_;
+    const float sink_logit = args_.sink_logits != nullptr ? args_.sink_logits[head]
+                                                          : -std::numeric_limits<float>::infinity();
+    states.Finish(kernels_, row, format_.v.hadamard, sink_logit, format_.v.dim,
+                  args_.out + (token * shape_.query_heads + head) * format_.v.dim);
+  }
+}
+
+}  // namespace shorthand

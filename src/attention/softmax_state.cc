@@ -1,0 +1,64 @@
+#include "attention/softmax_state.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace shorthand {
+namespace {
+
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
+constexpr float kLog2E = 1.44269504088896341f;
+
+// 2^a, 2^b and 2^c by the kernels' own exp2, so that all results share one.
+struct Factors {
+  float a, b, c;
+};
+Factors Exp2(const KernelTable& kernels, float a, float b, float c = kNothing) {
+  alignas(64) float x[16] = {a, b, c};
+  kernels.exp2(x, 16);
+  return {x[0], x[1], x[2]};
+}
+
+}  // namespace
+
+void SoftmaxStates::Clear() {
+  std::fill_n(memory_, OutputFloats(), 0.0f);
+  for (int i = 0; i < kSpaces * rows_; ++i) *state(kModel, i) = {kNothing, 0.0f};
+}
+
+void SoftmaxStates::Join(const KernelTable& kernels, const SoftmaxStates& later) {
+  for (int i = 0; i < kSpaces * rows_; ++i) {
+    RowState& a = *state(kModel, i);
+    const RowState& b = *later.state(kModel, i);
+    if (b.max == kNothing) continue;
+    const float max = std::max(a.max, b.max);
+    const Factors f = Exp2(kernels, a.max - max, b.max - max);
+    a.sum = a.sum * f.a + b.sum * f.b;
+    a.max = max;
+    float* to = out(kModel, i);
+    const float* from = later.out(kModel, i);
+    for (int c = 0; c < dim_; ++c) to[c] = to[c] * f.a + from[c] * f.b;
+  }
+}
+
+void SoftmaxStates::Finish(const KernelTable& kernels, int row, int hadamard, float sink_logit,
+                           int out_dim, float* result) {
+  const RowState& model = *state(kModel, row);
+  const RowState& rotated = *state(kRotated, row);
+  const float sink = sink_logit * kLog2E;
+  const float max = std::max({model.max, rotated.max, sink});
+  if (std::max(model.max, rotated.max) == kNothing) {
+    std::fill_n(result, out_dim, 0.0f);
+    return;
+  }
+  const Factors f = Exp2(kernels, model.max - max, rotated.max - max, sink - max);
+  const float sum = model.sum * f.a + rotated.sum * f.b + f.c;
+  float* rotated_out = out(kRotated, row);
+  if (hadamard > 0) kernels.hadamard(rotated_out, out_dim, hadamard);
+  const float* model_out = out(kModel, row);
+  for (int c = 0; c < out_dim; ++c) {
+    result[c] = (model_out[c] * f.a + rotated_out[c] * f.b) / sum;
+  }
+}
+
+}  // namespace shorthand
