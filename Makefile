@@ -5,7 +5,7 @@
 
 build_dir := build/release
 jobs := $(shell nproc)
-configure_flags := $(if $(CI),-DCMAKE_COMPILE_WARNING_AS_ERROR=ON)
+configure_flags := -DCMAKE_COMPILE_WARNING_AS_ERROR=$(if $(CI),ON,OFF)
 
 .PHONY: help build demo test clean
 
