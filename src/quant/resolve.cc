@@ -102,7 +102,7 @@ Status ResolveSteps(const Side& side, SideKind kind, SideFormat* format) {
 std::string NearestTokenGroup(int dim, int group) {
   int best = dim;
   for (int candidate : {64, 32}) {
-    if (dim % candidate == 0 && std::abs(candidate - group) < std::abs(best - group)) {
+    if (dim % candidate == 0 && std::abs(candidate - group) <= std::abs(best - group)) {
       best = candidate;
     }
   }

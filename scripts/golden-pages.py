@@ -1,0 +1,407 @@
+#!/usr/bin/env python3
+"""Writes tests/golden/pages.csv: bytes of sealed pages, worked out from docs/formats/ alone.
+
+Standard library only; shares nothing with the C++ code. f32 arithmetic is done in double and rounded
+after every operation, which for + - * / and sqrt gives the f32 result exactly.
+
+Input of a page: x[t][c] for t = 0..127, c = 0..d-1 in that order from the generator
+    state = (1664525 state + 1013904223) mod 2^32,   state = d before the first value,
+    x = ((state >> 24) - 128) / 16 + (c mod 5) - 2.
+
+A row: format, d, side, first token, f32 bits of the page scale, bytes of meta and codes, the first
+32 bytes of each, and the 64-bit FNV-1a hash of meta and codes together.
+"""
+import math
+import os
+import struct
+
+TOKENS = 128
+TABLES = {
+    "lm2": ([-60, -18, 18, 60], .0251724962),
+    "lm3": ([-62, -39, -22, -7, 7, 22, 39, 62], .0346364953),
+    "lm4": ([-61, -46, -36, -28, -21, -15, -9, -3, 3, 9, 15, 21, 28, 36, 46, 61], .0448032326),
+    "rn2": ([-60, -18, 18, 60], .0101532171),
+    "rn3": ([-62, -39, -22, -7, 7, 22, 39, 62], .0134473143),
+    "rn4": ([-57, -45, -36, -28, -21, -15, -9, -3, 3, 9, 15, 21, 28, 36, 45, 57], .0166210106),
+    "nf2": ([-39, 0, 17, 39], 1 / 39),
+    "nf3": ([-60, -32, -15, 0, 11, 23, 37, 60], 1 / 60),
+    "nf4": ([-53, -37, -28, -21, -15, -10, -5, 0, 4, 9, 13, 18, 23, 30, 38, 53], 1 / 53),
+}
+E2M1 = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12]
+IQ4_NL = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113]
+CASES = """
+u4/tok u4/tok32 u4/ch u2/ch32 u3/ch u2/tok32 u5/ch u6/ch u8/tok i8/tok i4/ch i3/tok i5/tok i6/ch i2/ch
+had:u4/tok:clip0.95 mu:had:lm4/tok:norm had:lm4/tok lm3/tok lm2/tok had:lm2/tok64 lm3/ch
+rn2/ch rn3/ch rn4/ch rn4/tok32 nf4/tok64 nf3/tok nf2/ch mu:u4/tok had64:u3/ch
+q4_0 q4_1 q5_0 q5_1 q8_0 iq4_nl mxfp4 nvfp4 had64:q4_0 e4m3/page e5m2/page e4m3/page:one mu:had:e4m3/page
+""".split()
+
+
+def f32(x):
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+
+
+def f16(x):
+    """Nearest f16, saturating."""
+    x = max(-65504., min(65504., x))
+    return struct.unpack("<e", struct.pack("<e", x))[0]
+
+
+def rne(x):
+    return round(x)  # Python rounds ties to even
+
+
+def trunc(x):
+    return int(x)
+
+
+def inputs(d):
+    state, rows = d, []
+    for _ in range(TOKENS):
+        row = []
+        for c in range(d):
+            state = (1664525 * state + 1013904223) % (1 << 32)
+            row.append(((state >> 24) - 128) / 16 + (c % 5) - 2)
+        rows.append(row)
+    return rows
+
+
+class Format:
+    """A side's text, taken apart."""
+
+    def __init__(self, text, d, side):
+        *steps, rest = (p for p in text.split(":") if not p.startswith(("clip", "norm", "one")))
+        self.clip = next((float(p[4:]) for p in text.split(":") if p.startswith("clip")), 1.)
+        self.norm, self.one = ":norm" in text, ":one" in text
+        self.mu = "mu" in steps
+        had = next((s[3:] for s in steps if s.startswith("had")), None)
+        self.had = 0 if had is None else int(had) if had else d & -d
+        self.code, _, group = rest.partition("/")
+        self.axis = group.rstrip("0123456789") or "tok"
+        size = group[len(group.rstrip("0123456789")):]
+        self.blocks = not group
+        if self.blocks:
+            self.group = 16 if self.code == "nvfp4" else 32
+        elif self.axis == "tok":
+            self.group = int(size) if size else d
+        else:
+            self.group = int(size) if size else TOKENS
+        self.d, self.padded, self.side = d, (d + 15) // 16 * 16, side
+        self.fits = not (self.axis == "tok" and d % self.group) and not (self.had and d % self.had)
+        self.fits = self.fits and not (self.mu and side == "v")
+        widths = {"q8_0": 8, "q5_1": 5, "q5_0": 5, "iq4_nl": 4, "e4m3": 8, "e5m2": 8}
+        self.bits = widths.get(self.code) or (4 if self.blocks else int(self.code[-1]))
+        self.offset = self.code[0] in "ur" or self.code in ("q4_1", "q5_1")
+
+
+def levels_of(f):
+    if f.code in TABLES:
+        return TABLES[f.code][0]
+    if f.code == "iq4_nl":
+        return IQ4_NL
+    if f.blocks and "fp4" in f.code:
+        return E2M1
+    if f.code[0] == "e":
+        return [0]
+    if f.offset:
+        return range(1 << f.bits)
+    return [c - (1 << f.bits - 1) for c in range(1 << f.bits)]
+
+
+def zero_code(f):
+    return min(range(len(levels_of(f))), key=lambda c: abs(levels_of(f)[c]))
+
+
+def total(terms, lanes):
+    """Sum in the order of the documents."""
+    if not lanes:
+        s = 0.
+        for t in terms:
+            s = f32(s + t)
+        return s
+    acc = [0.] * 16
+    for i, t in enumerate(terms):
+        acc[i % 16] = f32(acc[i % 16] + t)
+    for half in (8, 4, 2, 1):
+        acc = [f32(acc[i] + acc[i + half]) for i in range(half)]
+    return acc[0]
+
+
+def dot(a, b, lanes):
+    return total([f32(x * y) for x, y in zip(a, b)], lanes)
+
+
+def by_midpoints(levels, y):
+    return sum(y > (a + b) / 2 for a, b in zip(levels, levels[1:]))
+
+
+def encode_uniform(f, x):
+    clip, top = f32(f.clip), (1 << f.bits) - 1
+    low, high = f32(min(x) * clip), f32(max(x) * clip)
+    s, z = f16(f32(f32(high - low) / top)), f16(low)
+    return [0 if s == 0 else max(0, min(top, rne(f32(f32(v - z) / s)))) for v in x], s, z
+
+
+def encode_signed(f, x):
+    m = (1 << f.bits - 1) - 1
+    s = f16(f32(f32(max(map(abs, x)) * f32(f.clip)) / m))
+    return [m + 1 + (0 if s == 0 else max(-m, min(m, rne(f32(v / s))))) for v in x], s, 0.
+
+
+def encode_table(f, x, lanes):
+    levels, step = TABLES[f.code][0], f32(TABLES[f.code][1])
+
+    def codes(unit, z=0.):
+        return [by_midpoints(levels, 0. if unit == 0 else f32(f32(v - z) / unit)) for v in x]
+
+    if f.code.startswith("nf"):
+        s = f16(f32(max(map(abs, x)) * step))
+        return codes(s), s, 0.
+    if f.code.startswith("rn"):
+        clip = f32(f.clip)
+        low, high = f32(min(x) * clip), f32(max(x) * clip)
+        s, z = f16(f32(f32(f32(high - low) / 2) * step)), f16(f32(f32(high + low) / 2))
+        return codes(s, z), s, z
+    squares = dot(x, x, lanes)
+    sigma = f32(math.sqrt(f32(squares / len(x))))
+    chosen = codes(f32(sigma * step))
+    if sigma == 0:
+        return chosen, 0., 0.
+    at = [levels[c] for c in chosen]
+    if f.norm:
+        return chosen, f16(f32(math.sqrt(f32(squares / dot(at, at, lanes))))), 0.
+    return chosen, f16(f32(dot(x, at, lanes) / dot(at, at, lanes))), 0.
+
+
+def encode_ggml(f, x):
+    largest = max(map(abs, x))
+    m = next(v for v in x if abs(v) == largest)
+    low, high = min(x), max(x)
+    if f.code == "iq4_nl":
+        inverse = f32(1 / f32(m / -127))
+        codes = [min(range(16), key=lambda c: (abs(IQ4_NL[c] - y), -c))
+                 for y in (f32(inverse * v) for v in x)]
+        qx = qq = 0.
+        for c, v in zip(codes, x):
+            w, q = f32(v * v), IQ4_NL[c]
+            qx, qq = f32(qx + f32(f32(w * q) * v)), f32(qq + f32(f32(w * q) * q))
+        return codes, f16(f32(qx / qq)), 0.
+    if f.code == "q8_0":
+        d = f32(largest / 127)
+        inverse = f32(1 / d) if d else 0.
+        return [128 + int(math.copysign(math.floor(abs(f32(v * inverse)) + .5), v)) for v in x], f16(d), 0.
+    if f.offset:
+        top = (1 << f.bits) - 1
+        d = f32(f32(high - low) / top)
+        inverse = f32(1 / d) if d else 0.
+        return [min(top, trunc(f32(f32(f32(v - low) * inverse) + .5))) for v in x], f16(d), f16(low)
+    middle = 1 << f.bits - 1
+    d = f32(m / -middle)
+    inverse = f32(1 / d) if d else 0.
+    return [min(2 * middle - 1, trunc(f32(f32(v * inverse) + middle + .5))) for v in x], f16(d), 0.
+
+
+def e4m3(code):
+    e, m = code >> 3 & 15, code & 7
+    return math.ldexp(m, -9) if e == 0 else math.ldexp(8 + m, e - 10)
+
+
+def encode_mx(f, x):
+    largest = max(map(abs, x))
+    if f.code == "mxfp4":
+        byte = 0 if largest == 0 else math.frexp(largest)[1] - 1 - 2 + 127
+        s = math.ldexp(1, byte - 128)
+    else:
+        byte = nearest_ue4m3(f32(largest / 6))
+        s = e4m3(byte) / 2
+    codes = [min(range(16), key=lambda c: (abs(f32(f32(E2M1[c] * s) - v)), c)) for v in x]
+    return codes, byte, 0.
+
+
+def nearest_ue4m3(v):
+    if v >= 256:
+        return 0x7e
+    if v < 2 ** -6:
+        return min(7, math.floor(v * 512 + .5))
+    byte = min(range(8, 0x7f), key=lambda c: (abs(e4m3(c) - v), -c))
+    return byte if e4m3(byte) < 256 else 0x7e
+
+
+def fp8_codes(f, rows):
+    """Codes of rows, the page scale."""
+    if f.code == "e4m3":
+        values, largest = [e4m3(c) for c in range(0x7f)], 448.
+    else:
+        values, largest = [struct.unpack("<e", bytes([0, c]))[0] for c in range(0x7c)], 57344.
+    top = max(abs(v) for row in rows for v in row)
+    s = 1. if f.one else f32(top / largest)
+
+    def code(v):
+        y = f32(v / s)
+        near = min(range(len(values)), key=lambda c: (abs(values[c] - abs(y)), c & 1))
+        return near | (0x80 if math.copysign(1, y) < 0 else 0)
+
+    return [[code(v) for v in row] for row in rows], s
+
+
+def encode_group(f, x, lanes):
+    if f.code in TABLES:
+        return encode_table(f, x, lanes)
+    if "fp4" in f.code:
+        return encode_mx(f, x)
+    if f.blocks:
+        return encode_ggml(f, x)
+    return encode_uniform(f, x) if f.code[0] == "u" else encode_signed(f, x)
+
+
+def steps(f, rows, first):
+    """Rows after mean and Hadamard, and the mean."""
+    mean = [0.] * f.d
+    if f.mu:
+        count = TOKENS - first
+        mean = [f16(f32(total([r[c] for r in rows[first:]], False) / count)) for c in range(f.d)]
+        rows = [[f32(v - m) for v, m in zip(r, mean)] for r in rows]
+    if f.had:
+        rows = [hadamard(r, f.had) for r in rows]
+    return rows, mean
+
+
+def hadamard(row, block):
+    row, distance = list(row), 1
+    while distance < block:
+        for i in range(len(row)):
+            if not i & distance:
+                a, b = row[i], row[i + distance]
+                row[i], row[i + distance] = f32(a + b), f32(a - b)
+        distance *= 2
+    factor = f32(1 / math.sqrt(block))
+    return [f32(v * factor) for v in row]
+
+
+def code_side(f, rows, first):
+    """Codes [128][padded], scales and offsets {(group, index): number}."""
+    codes = [[zero_code(f)] * f.padded for _ in range(TOKENS)]
+    scales, offsets = {}, {}
+    if f.axis == "tok":
+        for t in range(first, TOKENS):
+            for g in range(f.d // f.group):
+                x = rows[t][g * f.group:(g + 1) * f.group]
+                c, scales[g, t], offsets[g, t] = encode_group(f, x, True)
+                codes[t][g * f.group:(g + 1) * f.group] = c
+    else:
+        for g in range(TOKENS // f.group):
+            tokens = range(max(first, g * f.group), (g + 1) * f.group)
+            for c in range(f.d if tokens else 0):
+                x, scales[g, c], offsets[g, c] = encode_group(f, [rows[t][c] for t in tokens], False)
+                for t, code in zip(tokens, x):
+                    codes[t][c] = code
+    return codes, scales, offsets
+
+
+def meta_bytes(f, mean, scales, offsets):
+    out = bytearray()
+
+    def put(table, g, indices):
+        for i in indices:
+            v = table.get((g, i), 0)
+            out.extend(bytes([v]) if "fp4" in f.code else struct.pack("<e", v))
+
+    parts = [scales, offsets] if f.offset else [scales]
+    if f.mu:
+        out.extend(b"".join(struct.pack("<e", m) for m in mean + [0.] * (f.padded - f.d)))
+    if f.axis == "ch":
+        for g in range(TOKENS // f.group):
+            for p in parts:
+                put(p, g, range(f.padded))
+    elif f.axis == "tok":
+        runs = [range(32 * p, 32 * p + 32) for p in range(4)] if f.side == "k" else [range(TOKENS)]
+        for run in runs:
+            for g in range(f.d // f.group):
+                for p in parts:
+                    put(p, g, run)
+    return bytes(out) + bytes(-len(out) % 64)
+
+
+def tiles(f, codes):
+    if f.side == "k":
+        for p in range(4):
+            for quad in range(f.padded // 4):
+                for i in (0, 1):
+                    yield [codes[32 * p + 16 * i + a][4 * quad + b] for a in range(16) for b in range(4)]
+        return
+    for p in range(f.padded // 32):
+        for quad in range(32):
+            for i in (0, 1):
+                yield [codes[4 * quad + b][32 * p + 16 * i + a] for a in range(16) for b in range(4)]
+    if f.padded // 16 % 2:
+        for quad in range(32):
+            yield [codes[4 * quad + b][f.padded - 16 + a] for a in range(16) for b in range(4)]
+
+
+def pack(bits, t):
+    """Lines of a pack of tiles, for one byte of each."""
+    def fields(values, width):
+        return sum(v << i * width for i, v in enumerate(values))
+
+    low = [v & 15 for v in t]
+    nibbles = [fields(low[i:i + 2], 4) for i in range(0, len(t), 2)]
+    if bits == 3:
+        spread = t[6] + 8 * t[7]
+        return [t[2 * i] + 8 * t[2 * i + 1] + 64 * (spread >> 2 * i & 3) for i in range(3)]
+    if bits == 5:
+        return [fields([v >> 4 for v in t], 1)] + nibbles
+    if bits == 6:
+        return [fields([v >> 4 for v in t], 2)] + nibbles
+    return [fields(t, bits)]
+
+
+def lines(f, codes):
+    count = {8: 1, 6: 4, 5: 8, 4: 2, 3: 8, 2: 4}[f.bits]
+    all_tiles, out = list(tiles(f, codes)), bytearray()
+    for first in range(0, len(all_tiles), count):
+        group = all_tiles[first:first + count]
+        packed = [pack(f.bits, [tile[j] for tile in group]) for j in range(64)]
+        for line in zip(*packed):
+            out.extend(line)
+    return bytes(out)
+
+
+def fnv1a64(data):
+    h = 0xcbf29ce484222325
+    for byte in data:
+        h = (h ^ byte) * 0x100000001b3 % (1 << 64)
+    return h
+
+
+def seal(f, first):
+    """Meta bytes, code bytes, page scale."""
+    rows, mean = steps(f, inputs(f.d), first)
+    if f.axis != "page":
+        codes, scales, offsets = code_side(f, rows, first)
+        return meta_bytes(f, mean, scales, offsets), lines(f, codes), 0.
+    coded, scale = fp8_codes(f, rows[first:])
+    codes = [[0] * f.padded for _ in range(first)] + [r + [0] * (f.padded - f.d) for r in coded]
+    return meta_bytes(f, mean, {}, {}), lines(f, codes), scale
+
+
+def main():
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    path = os.path.join(root, "tests", "golden", "pages.csv")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="ascii", newline="\n") as out:
+        out.write("format,dim,side,first_token,page_scale_hex,meta_bytes,codes_bytes,meta_head,"
+                  "codes_head,fnv1a64\n")
+        for text in CASES:
+            for d in (8, 64, 80, 128):
+                for side, first in (("k", 0), ("v", 0), ("k", 37)):
+                    f = Format(text, d, side)
+                    if not f.fits:
+                        continue
+                    meta, codes, scale = seal(f, first)
+                    out.write(f"{text},{d},{side},{first},{struct.pack('>f', scale).hex()},"
+                              f"{len(meta)},{len(codes)},{meta[:32].hex()},{codes[:32].hex()},"
+                              f"{fnv1a64(meta + codes):016x}\n")
+
+
+if __name__ == "__main__":
+    main()

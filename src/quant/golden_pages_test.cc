@@ -1,0 +1,63 @@
+// Sealed pages against bytes that scripts/golden-pages.py worked out from docs/formats/ alone.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/golden_csv.h"
+#include "quant/page_test_util.h"
+
+namespace shorthand {
+namespace {
+
+// The input that the script's header describes.
+std::vector<float> Inputs(int dim) {
+  auto state = static_cast<uint32_t>(dim);
+  std::vector<float> x;
+  for (int t = 0; t < kPageTokens; ++t) {
+    for (int c = 0; c < dim; ++c) {
+      state = 1664525 * state + 1013904223;
+      const int byte = static_cast<int>(state >> 24) - 128;
+      x.push_back(static_cast<float>(byte) / 16 + static_cast<float>(c % 5 - 2));
+    }
+  }
+  return x;
+}
+
+std::string HexOf(const uint8_t* bytes, size_t count) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i) text += fmt::format("{:02x}", bytes[i]);
+  return text;
+}
+
+uint64_t Fnv1a64(const std::vector<uint8_t>& bytes) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (uint8_t byte : bytes) hash = (hash ^ byte) * 0x100000001b3;
+  return hash;
+}
+
+TEST(GoldenPagesTest, EveryPageHasTheDocumentedBytes) {
+  const char* root = std::getenv("SHORTHAND_SOURCE_DIR");
+  ASSERT_NE(root, nullptr) << "SHORTHAND_SOURCE_DIR names the source tree.";
+  const CsvRows rows = ReadCsv(std::string(root) + "/tests/golden/pages.csv");
+  ASSERT_GT(rows.size(), 300u);
+  for (const auto& row : rows) {
+    SCOPED_TRACE(fmt::format("{} d={} {} first={}", row[0], row[1], row[2], row[3]));
+    const int dim = std::stoi(row[1]);
+    const SideKind kind = row[2] == "k" ? SideKind::kKey : SideKind::kValue;
+    const SealedSide sealed(ResolveText(row[0], kind, dim), Inputs(dim), std::stoi(row[3]));
+    const float page_scale =
+        kind == SideKind::kKey ? sealed.descriptor.k_page_scale : sealed.descriptor.v_page_scale;
+    EXPECT_EQ(fmt::format("{:08x}", std::bit_cast<uint32_t>(page_scale)), row[4]);
+    ASSERT_EQ(std::to_string(sealed.part.meta_bytes), row[5]);
+    ASSERT_EQ(std::to_string(sealed.part.codes_bytes), row[6]);
+    EXPECT_EQ(HexOf(sealed.page.data(), row[7].size() / 2), row[7]);
+    EXPECT_EQ(HexOf(sealed.page.data() + sealed.part.codes_offset, row[8].size() / 2), row[8]);
+    EXPECT_EQ(fmt::format("{:016x}", Fnv1a64(sealed.page)), row[9]);
+  }
+}
+
+}  // namespace
+}  // namespace shorthand
