@@ -27,7 +27,7 @@ inline constexpr int kPromptChunkTokens = 512;
 struct SessionOptions {
   int64_t context_tokens = 0;  // 0: what the model was made for
   int chunk_tokens = kPromptChunkTokens;
-  CacheOptions cache;
+  CacheOptions cache = {};
 };
 
 class Session {
@@ -87,7 +87,7 @@ enum class StopReason { kEndOfText, kMaxTokens, kContextFull, kCaller };
 struct GenerateOptions {
   int64_t max_tokens = 0;  // 0: up to the context's end
   // Called with whole UTF-8 characters as they come; false stops. May be empty.
-  std::function<bool(std::string_view)> on_text;
+  std::function<bool(std::string_view)> on_text = {};
 };
 
 struct Generation {

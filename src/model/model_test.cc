@@ -1,0 +1,298 @@
+// Models against llama.cpp's own computation and against known text.
+#include "model/model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <llama-cpp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "model/generate.h"
+#include "model/test_models.h"
+
+namespace shorthand {
+namespace {
+
+using testing::DataPath;
+using testing::FetchedModelPath;
+using ::testing::HasSubstr;
+using testing::StoriesPath;
+
+// llama.cpp's logits after each of `tokens`, [tokens][vocabulary], over an f32 cache.
+std::vector<float> LlamaLogits(const std::string& path, std::vector<Token> tokens) {
+  const llama_model_ptr model(
+      llama_model_load_from_file(path.c_str(), llama_model_default_params()));
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = static_cast<uint32_t>(tokens.size());
+  params.n_batch = params.n_ubatch = params.n_ctx;
+  params.n_threads = params.n_threads_batch = 1;
+  params.type_k = params.type_v = GGML_TYPE_F32;
+  params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  const llama_context_ptr context(llama_init_from_model(model.get(), params));
+  const int32_t count = static_cast<int32_t>(tokens.size());
+  llama_batch batch = llama_batch_init(count, 0, 1);
+  batch.n_tokens = count;
+  for (int32_t i = 0; i < count; ++i) {
+    batch.token[i] = tokens[i];
+    batch.pos[i] = i;
+    batch.n_seq_id[i] = 1;
+    batch.seq_id[i][0] = 0;
+    batch.logits[i] = 1;
+  }
+  EXPECT_EQ(llama_decode(context.get(), batch), 0);
+  llama_batch_free(batch);
+  const size_t vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(model.get()));
+  const float* logits = llama_get_logits(context.get());
+  return {logits, logits + tokens.size() * vocabulary};
+}
+
+// Ours, fed in chunks.
+std::vector<float> OurLogits(Model& model, std::span<const Token> tokens, size_t chunk,
+                             const std::string& recipe_text = "k=f32,v=f32") {
+  const Result<Recipe> recipe = Recipe::Parse(recipe_text);
+  EXPECT_TRUE(recipe.ok()) << recipe.status().message();
+  Result<std::unique_ptr<Cache>> cache = Cache::Open(model.shape(), *recipe);
+  EXPECT_TRUE(cache.ok()) << cache.status().message();
+  const SequenceId sequence = (*cache)->Create();
+  std::vector<float> all;
+  while (!tokens.empty()) {
+    const size_t count = std::min(chunk, tokens.size());
+    const BatchItem item = {.sequence = sequence, .tokens = static_cast<int>(count)};
+    Result<std::unique_ptr<Batch>> batch = (*cache)->Begin({&item, 1});
+    EXPECT_TRUE(batch.ok()) << batch.status().message();
+    std::vector<int32_t> rows(count);
+    std::iota(rows.begin(), rows.end(), 0);
+    const Result<std::span<const float>> logits = model.Forward(**batch, tokens.first(count), rows);
+    EXPECT_TRUE(logits.ok()) << logits.status().message();
+    all.insert(all.end(), logits->begin(), logits->end());
+    EXPECT_TRUE((*batch)->Commit().ok());
+    tokens = tokens.subspan(count);
+  }
+  return all;
+}
+
+struct Agreement {
+  double same_top = 0;
+  float largest_difference = 0;
+};
+
+Agreement Compare(std::span<const float> a, std::span<const float> b, size_t vocabulary) {
+  Agreement result;
+  EXPECT_EQ(a.size(), b.size());
+  const size_t rows = a.size() / vocabulary;
+  for (size_t row = 0; row < rows; ++row) {
+    const auto x = a.subspan(row * vocabulary, vocabulary);
+    const auto y = b.subspan(row * vocabulary, vocabulary);
+    const auto top = [](std::span<const float> s) {
+      return std::max_element(s.begin(), s.end()) - s.begin();
+    };
+    result.same_top += top(x) == top(y) ? 1.0 / static_cast<double>(rows) : 0;
+    for (size_t i = 0; i < vocabulary; ++i) {
+      result.largest_difference = std::max(result.largest_difference, std::abs(x[i] - y[i]));
+    }
+  }
+  return result;
+}
+
+std::vector<Token> TextTokens(const Model& model, const std::string& file, size_t count) {
+  const std::vector<uint8_t> bytes = testing::ReadBytes(DataPath(file));
+  const std::string text(bytes.begin(), bytes.begin() + std::min<size_t>(bytes.size(), 8 * count));
+  Result<std::vector<Token>> tokens =
+      model.vocab().Tokenize(text.substr(0, text.rfind(' ')), Place::kBegin, Markup::kIgnore);
+  EXPECT_TRUE(tokens.ok()) << tokens.status().message();
+  tokens->resize(std::min(tokens->size(), count));
+  return *tokens;
+}
+
+class StoriesModel : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (StoriesPath().empty()) GTEST_SKIP() << "stories260Ktok512.gguf is not in the data folder";
+    Result<std::unique_ptr<Model>> model = Model::Load(StoriesPath(), {.threads = 1});
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    model_ = std::move(*model);
+  }
+  Result<std::unique_ptr<Session>> Open(const std::string& recipe,
+                                        const SessionOptions& options = {}) {
+    return Session::Open(*model_, *Recipe::Parse(recipe), options);
+  }
+  std::unique_ptr<Model> model_;
+};
+
+TEST_F(StoriesModel, GreedyTextIsTheKnownOne) {
+  // karpathy/llama2.c, doc/stories260K.md.
+  const std::string known =
+      "Once upon a time, there was a little girl named Lily. She loved to play outside in the "
+      "park. "
+      "One day, she saw a big, red ball. She wanted to play with it, but it was too high.";
+  for (const char* recipe : {"f16", "f32"}) {
+    Result<std::unique_ptr<Session>> session = Open(recipe);
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    const auto sampler = Sampler::Create({.temperature = 0});
+    const auto prompt =
+        model_->vocab().Tokenize("Once upon a time", Place::kBegin, Markup::kIgnore);
+    const auto out = Generate(**session, **sampler, *prompt, {.max_tokens = 90});
+    ASSERT_TRUE(out.ok()) << out.status().message();
+    EXPECT_EQ(("Once upon a time" + out->text).substr(0, known.size()), known) << recipe;
+  }
+}
+
+TEST_F(StoriesModel, LogitsAreLlamas) {
+  const std::vector<Token> tokens = TextTokens(*model_, "text/tinystories_sample_en.txt", 128);
+  ASSERT_EQ(tokens.size(), 128u);
+  const std::vector<float> theirs = LlamaLogits(StoriesPath(), tokens);
+  for (const size_t chunk : {1u, 7u, 128u}) {
+    const Agreement agreement =
+        Compare(OurLogits(*model_, tokens, chunk), theirs, model_->vocab().size());
+    EXPECT_GE(agreement.same_top, 0.995) << chunk;
+    EXPECT_LT(agreement.largest_difference, 1e-3f) << chunk;
+  }
+  const Agreement f16 = Compare(OurLogits(*model_, tokens, 64, "f16"), theirs, 512);
+  EXPECT_GE(f16.same_top, 0.99);
+}
+
+TEST_F(StoriesModel, PrecisionF32ChangesNothingWhereWeightsAreF32) {
+  Result<std::unique_ptr<Model>> expanded =
+      Model::Load(StoriesPath(), {.precision = Precision::kF32, .threads = 2});
+  ASSERT_TRUE(expanded.ok());
+  const std::vector<Token> tokens = TextTokens(*model_, "text/tinystories_sample_en.txt", 40);
+  EXPECT_EQ(OurLogits(*model_, tokens, 16), OurLogits(**expanded, tokens, 16));
+}
+
+TEST_F(StoriesModel, SomeOutputRowsEqualThoseOfAll) {
+  const std::vector<Token> tokens = TextTokens(*model_, "text/tinystories_sample_en.txt", 20);
+  const std::vector<float> all = OurLogits(*model_, tokens, tokens.size());
+  Result<std::unique_ptr<Cache>> cache =
+      Cache::Open(model_->shape(), *Recipe::Parse("k=f32,v=f32"));
+  ASSERT_TRUE(cache.ok());
+  const BatchItem item = {.sequence = (*cache)->Create(), .tokens = 20};
+  Result<std::unique_ptr<Batch>> batch = (*cache)->Begin({&item, 1});
+  const std::vector<int32_t> rows = {0, 7, 19};
+  const auto some = model_->Forward(**batch, tokens, rows);
+  ASSERT_TRUE(some.ok());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t t = 0; t < 512; ++t) {
+      EXPECT_NEAR((*some)[i * 512 + t], all[rows[i] * 512 + t], 1e-4f);
+    }
+  }
+}
+
+TEST_F(StoriesModel, ForwardRefusesBadInput) {
+  Result<std::unique_ptr<Cache>> cache = Cache::Open(model_->shape(), *Recipe::Parse("f16"));
+  const BatchItem item = {.sequence = (*cache)->Create(), .tokens = 2};
+  Result<std::unique_ptr<Batch>> batch = (*cache)->Begin({&item, 1});
+  const auto code = [&](std::vector<Token> tokens, std::vector<int32_t> rows) {
+    return model_->Forward(**batch, tokens, rows).status().code();
+  };
+  EXPECT_EQ(code({1}, {0}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({1, 512}, {0}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({-1, 2}, {0}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({1, 2}, {2}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({1, 2}, {1, 0}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({1, 2}, {-1}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({1, 2}, {0, 1}), StatusCode::kOk);
+}
+
+TEST_F(StoriesModel, SessionKeepsToItsContext) {
+  const auto too_long = Open("f16", {.context_tokens = 129});
+  EXPECT_EQ(too_long.status().code(), StatusCode::kOutOfRange);
+  EXPECT_THAT(too_long.status().message(), HasSubstr("1 to 128"));
+
+  const auto session = Open("f16", {.context_tokens = 10, .chunk_tokens = 4});
+  ASSERT_TRUE(session.ok());
+  EXPECT_EQ((*session)->Feed({}).status().code(), StatusCode::kInvalidArgument);
+  const std::vector<Token> eleven(11, 1);
+  EXPECT_EQ((*session)->Feed(eleven).status().code(), StatusCode::kOutOfRange);
+  EXPECT_EQ((*session)->tokens(), 0);
+  EXPECT_TRUE((*session)->Feed(std::span(eleven).first(6)).ok());
+  EXPECT_EQ((*session)->tokens(), 6);
+  EXPECT_EQ((*session)->cache().Stats().tokens, 6);
+
+  const auto sampler = Sampler::Create({.temperature = 0});
+  const auto out = Generate(**session, **sampler, std::span(eleven).first(1));
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(out->stop, StopReason::kContextFull);
+  EXPECT_EQ(out->tokens, 4);  // 7 held, 3 more fit, and the last one is not fed
+}
+
+TEST_F(StoriesModel, ChunksOfAPromptDoNotMatter) {
+  const std::vector<Token> tokens = TextTokens(*model_, "text/tinystories_sample_en.txt", 50);
+  std::vector<Token> first;
+  for (const int chunk : {1, 7, 50, 512}) {
+    const auto session = Open("f16", {.chunk_tokens = chunk});
+    const auto sampler = Sampler::Create({.temperature = 0});
+    std::string text;
+    const auto out = Generate(**session, **sampler, tokens,
+                              {.max_tokens = 30, .on_text = [&](std::string_view piece) {
+                                 text += piece;
+                                 return true;
+                               }});
+    ASSERT_TRUE(out.ok());
+    EXPECT_EQ(text, out->text);
+    const std::vector<Token> made =
+        *model_->vocab().Tokenize(out->text, Place::kContinue, Markup::kIgnore);
+    if (first.empty()) first = made;
+    EXPECT_EQ(made, first) << chunk;
+  }
+}
+
+TEST(SamplerTest, RefusesBadOptions) {
+  const auto code = [](const SamplingOptions& options) {
+    return Sampler::Create(options).status().code();
+  };
+  EXPECT_EQ(code({.temperature = -1}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.temperature = NAN}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.top_k = -1}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.top_p = 0}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.top_p = 1.5f}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.min_p = -0.1f}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({}), StatusCode::kOk);
+}
+
+TEST(SamplerTest, SeedsRepeatAndCutsHold) {
+  std::vector<float> logits(100, 0.0f);
+  logits[42] = 1.0f;
+  logits[7] = 0.9f;
+  EXPECT_EQ(*(*Sampler::Create({.temperature = 0}))->Sample(logits), 42);
+  EXPECT_EQ(*(*Sampler::Create({.temperature = 2, .top_k = 1}))->Sample(logits), 42);
+  const auto draw = [&](uint32_t seed) {
+    const auto sampler =
+        Sampler::Create({.temperature = 5, .top_k = 0, .top_p = 1, .min_p = 0, .seed = seed});
+    std::vector<Token> tokens;
+    for (int i = 0; i < 20; ++i) tokens.push_back(*(*sampler)->Sample(logits));
+    return tokens;
+  };
+  EXPECT_EQ(draw(1), draw(1));
+  EXPECT_NE(draw(1), draw(2));
+  logits[3] = NAN;
+  EXPECT_EQ((*Sampler::Create({}))->Sample(logits).status().code(), StatusCode::kDataLoss);
+}
+
+// Quantized weights round activations to 8 bits, which turns any difference in summation order into
+// noise: a query scaled by 1 + 1e-6 alone leaves 97.7 % of the likeliest tokens.
+class FetchedModel : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(FetchedModel, LikeliestTokensAreLlamas) {
+  const std::string path = FetchedModelPath(GetParam());
+  if (path.empty()) {
+    GTEST_SKIP() << GetParam() << " is not here; scripts/fetch-models " << GetParam()
+                 << " brings it";
+  }
+  if (DataPath("wiki.test.raw").empty()) GTEST_SKIP() << "the data folder is absent";
+  Result<std::unique_ptr<Model>> model = Model::Load(path, {.threads = 1});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const std::vector<Token> tokens = TextTokens(**model, "wiki.test.raw", 160);
+  const Agreement agreement =
+      Compare(OurLogits(**model, tokens, 128), LlamaLogits(path, tokens), (*model)->vocab().size());
+  EXPECT_GE(agreement.same_top, 0.95);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FetchedModel, ::testing::Values("smollm2", "qwen", "gemma"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace shorthand
