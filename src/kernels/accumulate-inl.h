@@ -32,17 +32,10 @@ inline void AccumulateBlock(const AccumulateRange& range, const typename Element
     for (int c = 0; c < kTiles; ++c) sum[r][c] = Mul(Load(out + r * dim + c * kLanes), shrink);
   }
   for (int t = range.first; t < range.end; ++t) {
-    F32 value[kTiles];
-#pragma GCC unroll 8
-    for (int c = 0; c < kTiles; ++c) {
-      value[c] = Elements::LoadLanes(v + static_cast<size_t>(t) * dim + c * kLanes);
-    }
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const F32 weight = Set(range.weights[r * kPageSlots + t]);
-#pragma GCC unroll 8
-      for (int c = 0; c < kTiles; ++c) sum[r][c] = Fma(weight, value[c], sum[r][c]);
-    }
+    const typename Elements::Type* token = v + static_cast<size_t>(t) * dim;
+    AddProducts(
+        sum, [&](int r) { return range.weights[r * kPageSlots + t]; },
+        [&](int c) { return Elements::LoadLanes(token + c * kLanes); });
   }
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {

@@ -55,6 +55,33 @@ constexpr int TilesFor(int rows) {
   return tiles;
 }
 
+// sum[r][t] += scalar(r) * lanes(t), for a block of rows times tiles. The smaller set of operands
+// is held in registers and the other one streams past it.
+template <int kRows, int kTiles, typename ScalarOf, typename LanesOf>
+inline void AddProducts(F32 (&sum)[kRows][kTiles], ScalarOf scalar, LanesOf lanes) {
+  if constexpr (kTiles <= kRows) {
+    F32 held[kTiles];
+#pragma GCC unroll 8
+    for (int t = 0; t < kTiles; ++t) held[t] = lanes(t);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const F32 x = Set(scalar(r));
+#pragma GCC unroll 8
+      for (int t = 0; t < kTiles; ++t) sum[r][t] = Fma(x, held[t], sum[r][t]);
+    }
+  } else {
+    F32 held[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) held[r] = Set(scalar(r));
+#pragma GCC unroll 8
+    for (int t = 0; t < kTiles; ++t) {
+      const F32 x = lanes(t);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) sum[r][t] = Fma(held[r], x, sum[r][t]);
+    }
+  }
+}
+
 // Cuts `rows` rows into blocks of at most kBlockRows, as even as possible, and calls
 // f(first_row, Int<block>{}) for each. Rows do not depend on each other, so cutting changes no bit.
 template <typename Function>

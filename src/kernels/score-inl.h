@@ -23,17 +23,9 @@ inline void ScoreBlock(const typename Elements::Type* k, const float* q, int dim
   }
   const size_t tile_elements = static_cast<size_t>(dim) * kLanes;
   for (int c = 0; c < dim; ++c) {
-    F32 key[kTiles];
-#pragma GCC unroll 8
-    for (int t = 0; t < kTiles; ++t) {
-      key[t] = Elements::LoadLanes(k + t * tile_elements + c * kLanes);
-    }
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const F32 query = Set(q[r * dim + c]);
-#pragma GCC unroll 8
-      for (int t = 0; t < kTiles; ++t) sum[r][t] = Fma(query, key[t], sum[r][t]);
-    }
+    AddProducts(
+        sum, [&](int r) { return q[r * dim + c]; },
+        [&](int t) { return Elements::LoadLanes(k + t * tile_elements + c * kLanes); });
   }
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
