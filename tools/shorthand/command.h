@@ -1,0 +1,43 @@
+// Command: one sub-command of `shorthand`. Adding one is a file that declares it and a row in
+// commands.cc.
+//
+// A command says what it takes on CLI11's object and returns what runs once the line is parsed.
+// Exit codes: 0 done, 1 failed, 2 the command line is wrong.
+// Thread-safety: one thread.
+#ifndef SHORTHAND_TOOLS_COMMAND_H_
+#define SHORTHAND_TOOLS_COMMAND_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <span>
+
+#include "shorthand/status.h"
+
+namespace shorthand {
+
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+
+using Runner = std::function<int()>;
+
+struct Command {
+  const char* name;
+  const char* summary;
+  Runner (*declare)(CLI::App& app);
+};
+
+// Every sub-command, in the order of the help.
+std::span<const Command> Commands();
+
+// Adds one sub-command of `parent` for each row. The result runs the one that was given.
+Runner DeclareCommands(std::span<const Command> commands, CLI::App& parent);
+
+// One sentence to stderr; kExitFailed.
+int Fail(const Status& status);
+// The same for what the user can put right on the command line; kExitUsage.
+int FailUsage(const Status& status);
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_TOOLS_COMMAND_H_

@@ -1,0 +1,50 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "command.h"
+
+namespace shorthand {
+
+Runner DeclarePlan(CLI::App& app);
+Runner DeclareInspect(CLI::App& app);
+
+namespace {
+
+constexpr Command kCommands[] = {
+    {"plan", "What a model's cache takes, and how it fits into a memory", DeclarePlan},
+    {"inspect", "What this machine chose, what a recipe stores", DeclareInspect},
+};
+
+}  // namespace
+
+std::span<const Command> Commands() { return kCommands; }
+
+Runner DeclareCommands(std::span<const Command> commands, CLI::App& parent) {
+  std::vector<std::pair<CLI::App*, Runner>> declared;
+  for (const Command& command : commands) {
+    CLI::App* app = parent.add_subcommand(command.name, command.summary);
+    declared.emplace_back(app, command.declare(*app));
+  }
+  parent.require_subcommand(1);
+  return [declared = std::move(declared)]() -> int {
+    for (const auto& [app, run] : declared) {
+      if (app->parsed()) return run();
+    }
+    return kExitUsage;
+  };
+}
+
+int Fail(const Status& status) {
+  fmt::print(stderr, "shorthand: {}\n", status.message());
+  return kExitFailed;
+}
+
+int FailUsage(const Status& status) {
+  fmt::print(stderr, "shorthand: {}\n", status.message());
+  return kExitUsage;
+}
+
+}  // namespace shorthand
