@@ -82,6 +82,13 @@ Result<std::span<const float>> Session::FeedChunk(std::span<const Token> tokens,
   return logits;
 }
 
+Status Session::Clear() {
+  if (Status status = cache_->Release(sequence_); !status.ok()) return status;
+  sequence_ = cache_->Create();
+  tokens_ = 0;
+  return OkStatus();
+}
+
 Result<std::unique_ptr<Sampler>> Sampler::Create(const SamplingOptions& options) {
   if (!(options.temperature >= 0 && options.temperature <= 100)) {
     return InvalidArgument(
@@ -144,6 +151,7 @@ Result<Generation> Generate(Session& session, Sampler& sampler, std::span<const 
     if (!token.ok()) return token.status();
     ++result.tokens;
     result.decode_seconds = SecondsSince(begin);
+    result.cached_text_bytes = result.text.size();
     if (vocab.IsEnd(*token)) {
       result.stop = StopReason::kEndOfText;
       break;

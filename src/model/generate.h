@@ -42,6 +42,9 @@ class Session {
   // appended; those of Cache::Begin and Model::Forward, whole chunks before the failure being kept.
   Result<std::span<const float>> Feed(std::span<const Token> tokens);
 
+  // Forgets all tokens; what the cache allocated stays with it.
+  Status Clear();
+
   const Model& model() const { return model_; }
   const Cache& cache() const { return *cache_; }
   int64_t context_tokens() const { return context_tokens_; }
@@ -93,7 +96,8 @@ struct GenerateOptions {
 struct Generation {
   std::string text;
   int64_t prompt_tokens = 0;
-  int64_t tokens = 0;  // generated, the end token included
+  int64_t tokens = 0;            // generated, the end token included
+  size_t cached_text_bytes = 0;  // of `text`, what the cache holds: the last token is not fed
   double prompt_seconds = 0;
   double decode_seconds = 0;  // of all tokens but the first, which the prompt's last step yields
   StopReason stop = StopReason::kMaxTokens;

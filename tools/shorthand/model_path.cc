@@ -76,16 +76,17 @@ Status Fetch(std::string name) {
 Result<std::string> ModelPath(const std::string& model) {
   if (IsFile(model)) return model;
   if (std::find(kShortNames.begin(), kShortNames.end(), model) == kShortNames.end()) {
-    return NotFound(fmt::format("there is no model file {}; give a path of a GGUF file or one of {}",
-                                model, fmt::join(kShortNames, ", ")));
+    return NotFound(
+        fmt::format("there is no model file {}; give a path of a GGUF file or one of {}", model,
+                    fmt::join(kShortNames, ", ")));
   }
   const fs::path path = ModelsFolder() / (model + ".gguf");
   if (!IsFile(path)) {
     if (Status status = Fetch(model); !status.ok()) return status;
   }
   if (!IsFile(path)) {
-    return FailedPrecondition(fmt::format("model {} was fetched, but {} is not there", model,
-                                          path.string()));
+    return FailedPrecondition(
+        fmt::format("model {} was fetched, but {} is not there", model, path.string()));
   }
   return path.string();
 }

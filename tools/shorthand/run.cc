@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -30,6 +31,8 @@ constexpr const char* kExamples =
     "\n"
     "MODEL is a GGUF file, or smollm2, qwen, gemma or qwen15, which are fetched on first use.\n"
     "`shorthand inspect recipe R` says what a recipe stores.";
+
+constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
 
 struct Options {
   std::string model;
@@ -63,8 +66,8 @@ Result<std::string> PromptText(const Options& options) {
     std::ifstream file(options.prompt_file, std::ios::binary);
     std::error_code error;
     if (!file || !std::filesystem::is_regular_file(options.prompt_file, error)) {
-      return NotFound(fmt::format("there is no file {} to read the prompt from",
-                                  options.prompt_file));
+      return NotFound(
+          fmt::format("there is no file {} to read the prompt from", options.prompt_file));
     }
     text.assign(std::istreambuf_iterator<char>(file), {});
   }
@@ -72,18 +75,19 @@ Result<std::string> PromptText(const Options& options) {
   return text;
 }
 
+// Errors of the command line come first: they cost no time.
 Result<Engine> Start(const Options& options, const Recipe& recipe, const std::string& path) {
   Engine engine;
   auto sampler = Sampler::Create(options.sampling);
   if (!sampler.ok()) return sampler.status();
-  auto model = Model::Load(path, {.precision = Precision::kNative,
-                                  .threads = options.threads,
-                                  .log = options.verbose ? BackendLog::kStderr
-                                                         : BackendLog::kSilent});
+  auto model =
+      Model::Load(path, {.precision = Precision::kNative,
+                         .threads = options.threads,
+                         .log = options.verbose ? BackendLog::kStderr : BackendLog::kSilent});
   if (!model.ok()) return model.status();
   SessionOptions session_options;
   if (!options.context.empty()) {
-    const auto tokens = ParseTokens(options.context, std::numeric_limits<int32_t>::max());
+    const auto tokens = ParseTokens(options.context, kMaxTokens);
     if (!tokens.ok()) return tokens.status();
     session_options.context_tokens = *tokens;
   }
@@ -184,7 +188,7 @@ Runner DeclareRun(CLI::App& app) {
   app.add_option("-n,--predict", options->max_tokens,
                  "Tokens to generate at most, 0: to the context's end; default 256")
       ->type_name("N")
-      ->check(CLI::Range(int64_t{0}, kMaxPlanTokens).description(""));
+      ->check(CLI::Range(int64_t{0}, kMaxTokens).description(""));
   app.add_option("--kv", options->recipe, "The recipe of the cache; default 8bit")->type_name("R");
   app.add_option("-c,--context", options->context,
                  "Tokens that the context holds; default: what the model was made for")

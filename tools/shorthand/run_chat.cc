@@ -52,23 +52,31 @@ class Chat {
                     fmt::print("{}", piece);
                     return std::fflush(stdout) == 0 && !interrupted;
                   }});
-    if (!generation.ok()) return Undo(generation.status());
+    if (!generation.ok()) {
+      // Part of the message may be held; the next one reads the conversation again.
+      const Status cleared = Forget();
+      return Undo(cleared.ok() ? generation.status() : cleared);
+    }
     fmt::print("\n");
     if (generation->stop == StopReason::kContextFull) {
       fmt::print("{}\n", Styled(Style::kBad, "The context is full: /clear starts anew."));
     }
     messages_.push_back({"assistant", generation->text});
-    held_ += generation->text;
+    held_ += generation->text.substr(0, generation->cached_text_bytes);
     return OkStatus();
   }
 
   Status Clear() {
     messages_.clear();
+    return Forget();
+  }
+
+ private:
+  Status Forget() {
     held_.clear();
     return session_.Clear();
   }
 
- private:
   Status Undo(Status status) {
     messages_.pop_back();
     return status;
@@ -79,18 +87,13 @@ class Chat {
     const Vocab& vocab = session_.model().vocab();
     const auto formatted = vocab.FormatChat(messages_, ChatEnd::kAssistantTurn);
     if (!formatted.ok()) return formatted.status();
-    const Place place = session_.tokens() == 0 ? Place::kBegin : Place::kContinue;
     if (!formatted->starts_with(held_)) {
       // The template rewrites what was said before, so the conversation is read again.
-      if (Status status = session_.Clear(); !status.ok()) return status;
-      held_.clear();
-      return Tokens(*formatted, *formatted, Place::kBegin);
+      if (Status status = Forget(); !status.ok()) return status;
     }
-    return Tokens(formatted->substr(held_.size()), *formatted, place);
-  }
-
-  Result<std::vector<Token>> Tokens(const std::string& added, const std::string& all, Place place) {
-    auto tokens = session_.model().vocab().Tokenize(added, place, Markup::kParse);
+    auto tokens =
+        vocab.Tokenize(std::string_view(*formatted).substr(held_.size()),
+                       session_.tokens() == 0 ? Place::kBegin : Place::kContinue, Markup::kParse);
     if (!tokens.ok()) return tokens;
     const int64_t room = session_.context_tokens() - session_.tokens();
     if (static_cast<int64_t>(tokens->size()) > room) {
@@ -98,7 +101,7 @@ class Chat {
           "the message has {} tokens, but only {} of the context's {} are left; /clear starts anew",
           tokens->size(), room, session_.context_tokens()));
     }
-    held_ = all;
+    held_ = *formatted;
     return tokens;
   }
 

@@ -30,7 +30,8 @@ void PrintCacheReport(const Cache& cache) {
   const CacheStats stats = cache.Stats();
   fmt::print(stderr, "cache      {}\n           {}\n", cache.recipe().ToString(),
              Describe(cache.recipe()));
-  fmt::print(stderr, "           {} tokens: codes {}, stored {}, allocated {}; f16 would store {}\n",
+  fmt::print(stderr,
+             "           {} tokens: codes {}, stored {}, allocated {}; f16 would store {}\n",
              stats.tokens, FormatSize(stats.logical_bytes), FormatSize(stats.stored_bytes),
              FormatSize(stats.allocated_bytes), FormatSize(stats.f16_bytes));
   if (const auto target = ActiveTarget(); target.ok()) {
