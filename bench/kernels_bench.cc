@@ -1,0 +1,185 @@
+// Speed of the kernels over one page, per target: cycles per element and the share of the peak of
+// fused multiply-adds.
+//
+// Cycles are time times frequency; the frequency comes from a chain of dependent additions, one a
+// cycle, run just before. Pages are read from a set that fits L2 (`resident`) or that does not fit
+// any cache (`streamed`).
+// Thread-safety: one thread.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <ctime>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "kernels/kernels.h"
+
+namespace shorthand {
+namespace {
+
+constexpr int kSlots = 128;
+constexpr size_t kResidentBytes = size_t{1} << 18;
+constexpr size_t kStreamedBytes = size_t{1} << 29;
+
+// Processor time, so that other processes do not count.
+double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+// Additions of a chain that nothing can shorten, over the seconds they took.
+double MeasureHertz() {
+  constexpr uint64_t kAdditions = 200'000'000;
+  const double start = CpuSeconds();
+  uint64_t x = 0;
+  for (uint64_t i = 0; i < kAdditions; ++i) {
+    x += 1;
+    __asm__ volatile("" : "+r"(x));
+  }
+  const double seconds = CpuSeconds() - start;
+  return static_cast<double>(kAdditions) / seconds;
+}
+
+// Memory that holds small finite numbers in every element type.
+struct Pages {
+  explicit Pages(size_t n)
+      : bytes(n), data(static_cast<uint8_t*>(::operator new (n, std::align_val_t{64}))) {
+    for (size_t i = 0; i < n; ++i) data[i] = i % 2 == 0 ? static_cast<uint8_t>(i * 7) : 0x3c;
+  }
+  ~Pages() { ::operator delete (data, std::align_val_t{64}); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  size_t bytes;
+  uint8_t* data;
+};
+
+// Runs `kernel` on one page after another and reports per element of a page.
+template <typename Kernel>
+void RunPages(benchmark::State& state, size_t total_bytes, size_t page_bytes, int dim, int rows,
+              Kernel kernel) {
+  const Pages pages(total_bytes);
+  const double hertz = MeasureHertz();
+  size_t at = 0;
+  const double start = CpuSeconds();
+  for (auto _ : state) {
+    kernel(pages.data + at);
+    at = at + 2 * page_bytes <= total_bytes ? at + page_bytes : 0;
+  }
+  const double seconds = CpuSeconds() - start;
+  const double count = static_cast<double>(state.iterations());
+  const double elements = count * kSlots * dim;
+  state.counters["cycles/element"] = seconds * hertz / elements;
+  state.counters["fma/cycle"] = elements * rows / (seconds * hertz);
+  state.counters["GB/s"] = count * static_cast<double>(page_bytes) / seconds / 1e9;
+  state.counters["GHz"] = hertz / 1e9;
+}
+
+size_t ElementBytes(Element element) { return element == Element::kF32 ? 4 : 2; }
+
+struct ExactCase {
+  const KernelTable* table;
+  Element element;
+  int dim;
+  int rows;
+  size_t bytes;
+};
+
+void BenchScore(benchmark::State& state, ExactCase c) {
+  const std::vector<float> q(static_cast<size_t>(c.rows) * c.dim, 0.5f);
+  std::vector<float> scores(static_cast<size_t>(c.rows) * kSlots);
+  RunPages(state, c.bytes, kSlots * c.dim * ElementBytes(c.element), c.dim, c.rows,
+           [&](const uint8_t* page) {
+             c.table->score(c.element, page, q.data(), c.dim, c.rows, 0, 8, scores.data());
+             benchmark::DoNotOptimize(scores.data());
+           });
+}
+
+void BenchAccumulate(benchmark::State& state, ExactCase c) {
+  const std::vector<float> weights(static_cast<size_t>(c.rows) * kSlots, 0.01f);
+  const std::vector<float> shrink(c.rows, 0.5f);
+  std::vector<float> out(static_cast<size_t>(c.rows) * c.dim);
+  RunPages(state, c.bytes, kSlots * c.dim * ElementBytes(c.element), c.dim, c.rows,
+           [&](const uint8_t* page) {
+             c.table->accumulate(c.element, page, weights.data(), shrink.data(), 0, kSlots, c.dim,
+                                 c.rows, out.data());
+             benchmark::DoNotOptimize(out.data());
+           });
+}
+
+void BenchSoftmax(benchmark::State& state, const KernelTable* table, float softcap) {
+  const std::vector<float> scores(kSlots, 1.0f);
+  std::vector<float> work(kSlots);
+  const double hertz = MeasureHertz();
+  RowState row{0, 0};
+  const double start = CpuSeconds();
+  for (auto _ : state) {
+    work = scores;
+    benchmark::DoNotOptimize(table->softmax({0.1f, softcap}, 0, 0, kSlots, work.data(), &row));
+  }
+  const double seconds = CpuSeconds() - start;
+  state.counters["cycles/score"] =
+      seconds * hertz / (static_cast<double>(state.iterations()) * kSlots);
+}
+
+// Sealed to f32. `key` sides have a scale and an offset a channel, value sides a token.
+void BenchUnpack(benchmark::State& state, const KernelTable* table, int bits, bool key) {
+  constexpr int kDim = 128;
+  std::vector<float> levels(size_t{1} << bits);
+  for (size_t i = 0; i < levels.size(); ++i) levels[i] = static_cast<float>(i) - 2.0f;
+  const std::vector<float> factors(kSlots * kDim, 0.25f);
+  const Pages out(kSlots * kDim * sizeof(float));
+  UnpackJob job{nullptr, levels.data(), factors.data(), factors.data(), kDim,
+                bits,    128,           key ? 1 : 0};
+  RunPages(state, kResidentBytes, 16 * kDim * bits, kDim, 1, [&](const uint8_t* page) {
+    job.lines = page;
+    (key ? table->unpack_k : table->unpack_v)(job, reinterpret_cast<float*>(out.data));
+    benchmark::DoNotOptimize(out.data);
+  });
+}
+
+void RegisterExact(const KernelTable* table) {
+  constexpr const char* kElementNames[] = {"f32", "f16", "bf16"};
+  for (const Element element : {Element::kF16, Element::kF32}) {
+    for (const int dim : {64, 128}) {
+      for (const int rows : {1, 2, 3, 4, 5, 6, 7, 8}) {
+        for (const size_t bytes : {kResidentBytes, kStreamedBytes}) {
+          const std::string name = std::string("/") + table->name + "/" +
+                                   kElementNames[static_cast<int>(element)] + "/d" +
+                                   std::to_string(dim) + "/rows" + std::to_string(rows) +
+                                   (bytes == kResidentBytes ? "/resident" : "/streamed");
+          const ExactCase c{table, element, dim, rows, bytes};
+          benchmark::RegisterBenchmark(("score" + name).c_str(), BenchScore, c);
+          benchmark::RegisterBenchmark(("accumulate" + name).c_str(), BenchAccumulate, c);
+        }
+      }
+    }
+  }
+}
+
+void RegisterAll() {
+  int count = 0;
+  const TargetEntry* entries = CompiledTargets(&count);
+  for (int i = 0; i < count; ++i) {
+    const KernelTable* table = entries[i].table;
+    if (!entries[i].supported) continue;
+    const std::string target = std::string("/") + table->name;
+    RegisterExact(table);
+    benchmark::RegisterBenchmark(("softmax" + target).c_str(), BenchSoftmax, table, 0.0f);
+    benchmark::RegisterBenchmark(("softmax_capped" + target).c_str(), BenchSoftmax, table, 50.0f);
+    for (const int bits : {2, 3, 4, 5, 6, 8}) {
+      const std::string width = target + "/b" + std::to_string(bits);
+      benchmark::RegisterBenchmark(("unpack_k" + width).c_str(), BenchUnpack, table, bits, true);
+      benchmark::RegisterBenchmark(("unpack_v" + width).c_str(), BenchUnpack, table, bits, false);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shorthand
+
+int main(int argc, char** argv) {
+  shorthand::RegisterAll();
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
