@@ -33,7 +33,8 @@ CASES = """
 u4/tok u4/tok32 u4/ch u2/ch32 u3/ch u2/tok32 u5/ch u6/ch u8/tok i8/tok i4/ch i3/tok i5/tok i6/ch i2/ch
 had:u4/tok:clip0.95 mu:had:lm4/tok:norm had:lm4/tok lm3/tok lm2/tok had:lm2/tok64 lm3/ch
 rn2/ch rn3/ch rn4/ch rn4/tok32 nf4/tok64 nf3/tok nf2/ch mu:u4/tok had64:u3/ch
-q4_0 q4_1 q5_0 q5_1 q8_0 iq4_nl mxfp4 nvfp4 had64:q4_0 e4m3/page e5m2/page e4m3/page:one mu:had:e4m3/page
+q4_0 q4_1 q5_0 q5_1 q8_0 iq4_nl mxfp4 nvfp4 had64:q4_0
+e4m3/page e5m2/page e4m3/page:one mu:had:e4m3/page
 """.split()
 
 
@@ -189,16 +190,19 @@ def encode_ggml(f, x):
     if f.code == "q8_0":
         d = f32(largest / 127)
         inverse = f32(1 / d) if d else 0.
-        return [128 + int(math.copysign(math.floor(abs(f32(v * inverse)) + .5), v)) for v in x], f16(d), 0.
+        rounded = [math.copysign(math.floor(abs(f32(v * inverse)) + .5), v) for v in x]
+        return [128 + int(v) for v in rounded], f16(d), 0.
     if f.offset:
         top = (1 << f.bits) - 1
         d = f32(f32(high - low) / top)
         inverse = f32(1 / d) if d else 0.
-        return [min(top, trunc(f32(f32(f32(v - low) * inverse) + .5))) for v in x], f16(d), f16(low)
+        codes = [min(top, trunc(f32(f32(f32(v - low) * inverse) + .5))) for v in x]
+        return codes, f16(d), f16(low)
     middle = 1 << f.bits - 1
     d = f32(m / -middle)
     inverse = f32(1 / d) if d else 0.
-    return [min(2 * middle - 1, trunc(f32(f32(v * inverse) + middle + .5))) for v in x], f16(d), 0.
+    codes = [min(2 * middle - 1, trunc(f32(f32(v * inverse) + middle + .5))) for v in x]
+    return codes, f16(d), 0.
 
 
 def e4m3(code):
@@ -292,8 +296,9 @@ def code_side(f, rows, first):
         for g in range(TOKENS // f.group):
             tokens = range(max(first, g * f.group), (g + 1) * f.group)
             for c in range(f.d if tokens else 0):
-                x, scales[g, c], offsets[g, c] = encode_group(f, [rows[t][c] for t in tokens], False)
-                for t, code in zip(tokens, x):
+                column = [rows[t][c] for t in tokens]
+                coded, scales[g, c], offsets[g, c] = encode_group(f, column, False)
+                for t, code in zip(tokens, coded):
                     codes[t][c] = code
     return codes, scales, offsets
 
@@ -327,12 +332,14 @@ def tiles(f, codes):
         for p in range(4):
             for quad in range(f.padded // 4):
                 for i in (0, 1):
-                    yield [codes[32 * p + 16 * i + a][4 * quad + b] for a in range(16) for b in range(4)]
+                    token, channel = 32 * p + 16 * i, 4 * quad
+                    yield [codes[token + a][channel + b] for a in range(16) for b in range(4)]
         return
     for p in range(f.padded // 32):
         for quad in range(32):
             for i in (0, 1):
-                yield [codes[4 * quad + b][32 * p + 16 * i + a] for a in range(16) for b in range(4)]
+                token, channel = 4 * quad, 32 * p + 16 * i
+                yield [codes[token + b][channel + a] for a in range(16) for b in range(4)]
     if f.padded // 16 % 2:
         for quad in range(32):
             yield [codes[4 * quad + b][f.padded - 16 + a] for a in range(16) for b in range(4)]
