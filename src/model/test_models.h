@@ -26,6 +26,18 @@ std::string WriteTemporary(const std::string& name, const std::vector<uint8_t>& 
 std::string EditedStories(const std::string& name, const std::function<void(gguf_context*)>& edit,
                           const std::string& dropped = "");
 
+// A tiny model of architecture `name` (llama, qwen2, qwen3 or gemma3) with random weights and the
+// vocabulary of stories260K; `edit` adds metadata.
+struct TinyModel {
+  std::string architecture;
+  int layers = 2;
+  int head_dim = 16;
+  int window = 0;
+  bool rope_factors = false;
+  std::function<void(gguf_context*)> edit = [](gguf_context*) {};
+};
+std::string WriteTinyModel(const std::string& name, const TinyModel& model);
+
 }  // namespace shorthand::testing
 
 #endif  // SHORTHAND_MODEL_TEST_MODELS_H_
