@@ -9,11 +9,12 @@
 namespace shorthand {
 
 BlockAttention::BlockAttention(const BatchImpl& batch, const KernelTable& kernels,
-                               const AttentionArgs& args, const RowBlock& block, int kv_head,
-                               AttentionScratch* scratch)
+                               const AttentionArgs& args, const LayerPaths& paths,
+                               const RowBlock& block, int kv_head, AttentionScratch* scratch)
     : batch_(batch),
       kernels_(kernels),
       args_(args),
+      paths_(paths),
       block_(block),
       shape_(batch.cache().shape().layers[args.layer]),
       store_(batch.cache().stores()[batch.cache().place(args.layer).group]),
@@ -98,43 +99,35 @@ void BlockAttention::RunEntry(int index, SoftmaxStates states) {
   }
 }
 
+BlockAttention::Rows BlockAttention::ExactRowsAt(const uint8_t* memory, int memory_rows,
+                                                 int end_slot) const {
+  return {{ElementOf(format_.exact_k), memory, {}},
+          {ElementOf(format_.exact_v), memory + ExactRows(format_).ValueOffset(memory_rows), {}},
+          0,
+          end_slot,
+          false,
+          nullptr,
+          SoftmaxStates::kModel};
+}
+
 void BlockAttention::RunExact(const GroupEntry& entry, int64_t start, int count, TokenRange tokens,
                               SoftmaxStates states) {
   const uint8_t* page =
       store_.exact().Page(place_.index, kv_head_, store_.block(entry.block).exact);
-  const Rows rows{ElementOf(format_.exact_k),
-                  ElementOf(format_.exact_v),
-                  page,
-                  page + ExactRows(format_).ValueOffset(kPageTokens),
-                  0,
-                  count,
-                  false,
-                  nullptr,
-                  SoftmaxStates::kModel};
-  RunRows(rows, start, tokens, states);
+  RunRows(ExactRowsAt(page, kPageTokens, count), start, tokens, states);
 }
 
 void BlockAttention::RunSinks(const Block& block, int64_t start, int count, TokenRange tokens,
                               SoftmaxStates states) {
   const int sinks = store_.group().sink_tokens;
   const uint8_t* memory = store_.sinks().Page(place_.index, kv_head_, block.sinks);
-  const Rows rows{ElementOf(format_.exact_k),
-                  ElementOf(format_.exact_v),
-                  memory,
-                  memory + ExactRows(format_).ValueOffset((sinks + 15) / 16 * 16),
-                  0,
-                  std::min(sinks, count),
-                  false,
-                  nullptr,
-                  SoftmaxStates::kModel};
-  RunRows(rows, start, tokens, states);
+  RunRows(ExactRowsAt(memory, (sinks + 15) / 16 * 16, std::min(sinks, count)), start, tokens,
+          states);
 }
 
-// The side as f32 elements; exact sides that were stored as f32 need no unpacking.
-const void* BlockAttention::UnpackSide(const SideFormat& format, const SidePart& part,
-                                       const uint8_t* page, const PageDescriptor& descriptor,
-                                       std::vector<float>* unpacked) {
-  if (format.exact) return page + part.codes_offset;
+// The generic path: a side as f32 elements.
+void BlockAttention::Unpack(const SideFormat& format, const SidePart& part, const uint8_t* page,
+                            const PageDescriptor& descriptor, std::vector<float>* unpacked) {
   const size_t groups =
       static_cast<size_t>(format.groups()) * std::max(kPageTokens, format.padded_dim);
   scratch_->scales.resize(groups);
@@ -157,7 +150,21 @@ const void* BlockAttention::UnpackSide(const SideFormat& format, const SidePart&
   } else {
     kernels_.unpack_v(job, unpacked->data());
   }
-  return unpacked->data();
+}
+
+BlockAttention::SideRows BlockAttention::SealedSide(const SideFormat& format, const SidePart& part,
+                                                    const IntegerPath& path, const uint8_t* page,
+                                                    const PageDescriptor& descriptor,
+                                                    std::vector<float>* meta,
+                                                    std::vector<float>* unpacked) {
+  if (format.exact) return {ElementOf(format), page + part.codes_offset, {}};
+  if (path.usable()) {
+    meta->resize(path.meta_count());
+    kernels_.widen(page + part.meta_offset + path.meta_offset(), path.meta_count(), meta->data());
+    return {Element::kF32, nullptr, path.At(page + part.codes_offset, meta->data())};
+  }
+  Unpack(format, part, page, descriptor, unpacked);
+  return {Element::kF32, unpacked->data(), {}};
 }
 
 void BlockAttention::RunSealed(const Block& block, int64_t start, int count, TokenRange tokens,
@@ -175,10 +182,10 @@ void BlockAttention::RunSealed(const Block& block, int64_t start, int count, Tok
     ReadMeta(k, format_.sealed.k, page, descriptor, nullptr, nullptr, scratch_->mean.data());
     mean = scratch_->mean.data();
   }
-  const Rows rows{k.exact ? ElementOf(k) : Element::kF32,
-                  v.exact ? ElementOf(v) : Element::kF32,
-                  UnpackSide(k, format_.sealed.k, page, descriptor, &scratch_->keys),
-                  UnpackSide(v, format_.sealed.v, page, descriptor, &scratch_->values),
+  const Rows rows{SealedSide(k, format_.sealed.k, paths_.k, page, descriptor, &scratch_->k_meta,
+                             &scratch_->keys),
+                  SealedSide(v, format_.sealed.v, paths_.v, page, descriptor, &scratch_->v_meta,
+                             &scratch_->values),
                   first_slot,
                   count,
                   k.hadamard > 0,
@@ -215,7 +222,7 @@ void BlockAttention::RunPass(const Rows& rows, int64_t start, int first_row, int
   const float* q =
       rows.coded ? scratch_->q_coded.data() + static_cast<size_t>(first_row) * dim : q_model;
   float* scores = scratch_->scores.data();
-  kernels_.score(rows.k_element, rows.k, q, dim, pass_rows, least / 16, (most + 15) / 16, scores);
+  Score(rows, q, pass_rows, least, most);
 
   float shrink[kMaxPassRows];
   for (int r = 0; r < pass_rows; ++r) {
@@ -235,8 +242,53 @@ void BlockAttention::RunPass(const Rows& rows, int64_t start, int first_row, int
     shrink[r] = kernels_.softmax(params_, static_cast<float>(bias), first[r], end[r], row_scores,
                                  states.state(rows.space, first_row + r));
   }
-  kernels_.accumulate(rows.v_element, rows.v, scores, shrink, least, most, format_.v.padded_dim,
-                      pass_rows, states.out(rows.space, first_row));
+  Accumulate(rows, shrink, pass_rows, least, most, states.out(rows.space, first_row));
+}
+
+// Scores of rows q [pass_rows][D] for slots [least, most).
+void BlockAttention::Score(const Rows& rows, const float* q, int pass_rows, int least, int most) {
+  const int dim = format_.k.padded_dim;
+  const int first_tile = least / 16, end_tile = (most + 15) / 16;
+  float* scores = scratch_->scores.data();
+  if (rows.k.elements != nullptr) {
+    kernels_.score(rows.k.element, rows.k.elements, q, dim, pass_rows, first_tile, end_tile,
+                   scores);
+    return;
+  }
+  const CodedSide8& codes = rows.k.codes;
+  FoldedQueries& folded = scratch_->queries;
+  const int folds = codes.per_channel ? kPageTokens / codes.group : 1;
+  scratch_->query_bytes.resize(static_cast<size_t>(folds) * kMaxLimbs * kMaxPassRows * dim);
+  folded.bytes = scratch_->query_bytes.data();
+  folded.limbs = 1;
+  for (int r = 0; r < pass_rows; ++r) {
+    kernels_.fold_query(codes, q + static_cast<size_t>(r) * dim, paths_.k.code_rms(), r, pass_rows,
+                        &folded);
+  }
+  kernels_.score_codes(codes, folded, pass_rows, first_tile, end_tile, scores);
+}
+
+// Adds the values of slots [least, most), weighted by the scores that softmax made weights.
+void BlockAttention::Accumulate(const Rows& rows, const float* shrink, int pass_rows, int least,
+                                int most, float* out) {
+  const int dim = format_.v.padded_dim;
+  const float* weights = scratch_->scores.data();
+  if (rows.v.elements != nullptr) {
+    kernels_.accumulate(rows.v.element, rows.v.elements, weights, shrink, least, most, dim,
+                        pass_rows, out);
+    return;
+  }
+  const CodedSide8& codes = rows.v.codes;
+  FoldedWeights& folded = scratch_->weights;
+  const int groups = codes.per_channel ? 1 : dim / codes.group;
+  scratch_->weight_bytes.resize(static_cast<size_t>(groups) * kMaxLimbs * kMaxPassRows *
+                                kPageTokens);
+  folded.bytes = scratch_->weight_bytes.data();
+  folded.limbs = paths_.v.weight_limbs();
+  for (int r = 0; r < pass_rows; ++r) {
+    kernels_.fold_weights(codes, weights + r * kPageTokens, r, pass_rows, &folded);
+  }
+  kernels_.accumulate_codes(codes, folded, shrink, least, most, pass_rows, out);
 }
 
 void BlockAttention::Finish(SoftmaxStates states) {

@@ -1,8 +1,8 @@
 // BlockAttention: the attention of one block of rows of one KV head over splits of its sequence.
 //
-// Rows are the (token, query head) pairs that share the KV head, tokens outer. A page is read once
-// for all rows that see it in one representation: exact pages by the kernels as they are, sealed
-// pages unpacked to f32 in the worker's scratch first.
+// Rows are the (token, query head) pairs that share the KV head, tokens outer. Up to 8 of them pass
+// over a page together: exact pages by the float kernels, sides of sealed pages by the integer
+// kernels or, where these do not fit the format, unpacked to f32 in the worker's scratch first.
 // Thread-safety: one object belongs to one worker.
 #ifndef SHORTHAND_ATTENTION_BLOCK_ATTENTION_H_
 #define SHORTHAND_ATTENTION_BLOCK_ATTENTION_H_
@@ -24,6 +24,11 @@ struct AttentionScratch {
   std::vector<float> q_model, q_coded;  // [rows][padded D of K]
   std::vector<float> keys, values;      // an unpacked page
   std::vector<float> scales, offsets, mean;
+  std::vector<float> k_meta, v_meta;  // of a page, widened
+  FoldedQueries queries;
+  FoldedWeights weights;
+  std::vector<int8_t> query_bytes;
+  std::vector<uint8_t> weight_bytes;
   std::vector<float> scores;         // [kMaxPassRows][128]
   std::vector<float> joined, split;  // states
 };
@@ -31,7 +36,8 @@ struct AttentionScratch {
 class BlockAttention {
  public:
   BlockAttention(const BatchImpl& batch, const KernelTable& kernels, const AttentionArgs& args,
-                 const RowBlock& block, int kv_head, AttentionScratch* scratch);
+                 const LayerPaths& paths, const RowBlock& block, int kv_head,
+                 AttentionScratch* scratch);
 
   int rows() const { return rows_; }
   // Copies, pads and transforms the block's queries. False if one is not finite.
@@ -45,11 +51,15 @@ class BlockAttention {
   struct TokenRange {
     int first, end;
   };
-  // Rows of keys and values in the form that kernels read, and the place they have in an entry.
+  // One side of rows in the form that kernels read: elements, or codes.
+  struct SideRows {
+    Element element;
+    const void* elements;  // null: codes
+    CodedSide8 codes;
+  };
+  // Rows of keys and values, and the place they have in an entry.
   struct Rows {
-    Element k_element, v_element;
-    const void* k;
-    const void* v;
+    SideRows k, v;
     int first_slot, end_slot;
     bool coded;         // queries in the space of the codes
     const float* mean;  // null: none
@@ -66,13 +76,21 @@ class BlockAttention {
                  SoftmaxStates states);
   void RunRows(const Rows& rows, int64_t start, TokenRange tokens, SoftmaxStates states);
   void RunPass(const Rows& rows, int64_t start, int first_row, int pass_rows, SoftmaxStates states);
-  const void* UnpackSide(const SideFormat& format, const SidePart& part, const uint8_t* page,
-                         const PageDescriptor& descriptor, std::vector<float>* unpacked);
+  void Score(const Rows& rows, const float* q, int pass_rows, int least, int most);
+  void Accumulate(const Rows& rows, const float* shrink, int pass_rows, int least, int most,
+                  float* out);
+  Rows ExactRowsAt(const uint8_t* memory, int memory_rows, int end_slot) const;
+  SideRows SealedSide(const SideFormat& format, const SidePart& part, const IntegerPath& path,
+                      const uint8_t* page, const PageDescriptor& descriptor,
+                      std::vector<float>* meta, std::vector<float>* unpacked);
+  void Unpack(const SideFormat& format, const SidePart& part, const uint8_t* page,
+              const PageDescriptor& descriptor, std::vector<float>* unpacked);
   int64_t PositionOf(int token) const { return first_position_ + token; }
 
   const BatchImpl& batch_;
   const KernelTable& kernels_;
   const AttentionArgs& args_;
+  const LayerPaths& paths_;
   const RowBlock& block_;
   const LayerShape& shape_;
   const GroupStore& store_;

@@ -20,6 +20,11 @@ AttentionPlanImpl::AttentionPlanImpl(BatchImpl* batch, const KernelTable* kernel
     : batch_(batch), kernels_(kernels), progress_(batch->cache().shape().layers.size()) {
   const CacheImpl& cache = batch->cache();
   const Shape& shape = cache.shape();
+  for (size_t l = 0; l < shape.layers.size(); ++l) {
+    const LayerPlace& place = cache.place(l);
+    const LayerFormat format = place.group < 0 ? LayerFormat() : cache.format(place);
+    paths_.push_back({IntegerPath(format.k), IntegerPath(format.v)});
+  }
   for (size_t g = 0; g < cache.stores().size(); ++g) {
     const LayerGroup& group = cache.stores()[g].group();
     GroupPlan plan;
@@ -88,7 +93,8 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
     const Unit& unit = plan.units[i / heads];
     const RowBlock& row_block = plan.blocks[unit.block];
     const int head = i % heads;
-    BlockAttention attention(*batch_, *kernels_, args, row_block, head, &scratch);
+    BlockAttention attention(*batch_, *kernels_, args, paths_[args.layer], row_block, head,
+                             &scratch);
     if (!attention.GatherQueries()) {
       batch_->Fail(InvalidArgument(fmt::format(
           "a query of layer {} in rows {} to {} is not finite; nothing of the batch was kept",

@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "attention/integer_path.h"
 #include "attention/softmax_state.h"
 #include "cache/cache_impl.h"
 #include "kernels/kernels.h"
@@ -28,6 +29,12 @@ struct RowBlock {
   int first_split, end_split;
   bool by_split;         // units are single splits
   size_t first_partial;  // number of its first split among the group's partials
+};
+
+// How the sealed pages of a layer are read.
+struct LayerPaths {
+  IntegerPath k;
+  IntegerPath v;
 };
 
 struct Unit {
@@ -62,6 +69,7 @@ class AttentionPlanImpl {
   const KernelTable* kernels_;
   std::vector<GroupPlan> groups_;
   std::vector<Progress> progress_;  // [layer]
+  std::vector<LayerPaths> paths_;   // [layer]
   std::vector<float> partials_;
 };
 

@@ -4,7 +4,7 @@
 //
 // Vectors are logically 16 wide everywhere. Sums over 16 lanes are combined by one fixed tree
 // (lane i + lane i+8, then +4, +2, +1). Every multiply-add is fused.
-// Only <cstdint> and <cstddef> are included here: target files may include this header.
+// Only <cstdint>, <cstddef> and codes.h are included here: target files may include this header.
 //
 // Thread-safety: tables are immutable; kernels touch only their arguments.
 #ifndef SHORTHAND_KERNELS_KERNELS_H_
@@ -12,6 +12,8 @@
 
 #include <cstddef>
 #include <cstdint>
+
+#include "kernels/codes.h"
 
 namespace shorthand {
 
@@ -75,6 +77,23 @@ struct KernelTable {
   // Walsh-Hadamard over blocks of `block` (a power of two) of x [n]: butterflies at distance 1, 2,
   // 4, ..., then a multiplication by 1/sqrt(block).
   void (*hadamard)(float* x, int n, int block);
+
+  // The integer path (codes.h). Metadata to f32, n a multiple of 16; then in this order:
+  void (*widen)(const void* halves, int n, float* x);
+  // Row `row` of `rows` rows, q [dim], into folded queries whose limbs are 1 before the first row.
+  // `code_rms`: of the centred levels, in steps between levels; it decides about the second limb.
+  void (*fold_query)(const CodedSide8& k, const float* q, float code_rms, int row, int rows,
+                     FoldedQueries* folded);
+  // scores [rows][128] of the token tiles [first_tile, end_tile) and perhaps a neighbour of them:
+  // q.k, but for a page mean.
+  void (*score_codes)(const CodedSide8& k, const FoldedQueries& q, int rows, int first_tile,
+                      int end_tile, float* scores);
+  // Row `row` of `rows` rows; weights [128], zero where nothing is seen.
+  void (*fold_weights)(const CodedSide8& v, const float* weights, int row, int rows,
+                       FoldedWeights* folded);
+  // As accumulate, [first, end) being the tokens that any row sees.
+  void (*accumulate_codes)(const CodedSide8& v, const FoldedWeights& w, const float* shrink,
+                           int first, int end, int rows, float* out);
 
   // 2^x for every lane of x [n], n a multiple of 16: the one exp2 of the project, for tests.
   void (*exp2)(float* x, int n);

@@ -5,9 +5,12 @@
 #define SHORTHAND_KERNELS_TABLE_INL_H_
 
 #include "kernels/accumulate-inl.h"
+#include "kernels/accumulate_codes-inl.h"
+#include "kernels/fold-inl.h"
 #include "kernels/hadamard-inl.h"
 #include "kernels/math-inl.h"
 #include "kernels/score-inl.h"
+#include "kernels/score_codes-inl.h"
 #include "kernels/softmax-inl.h"
 #include "kernels/unpack-inl.h"
 
@@ -19,7 +22,8 @@ void Exp2Array(float* x, int n) {
 }
 
 constexpr KernelTable MakeTable(const char* name) {
-  return {name, Score, Softmax, Accumulate, UnpackK, UnpackV, Hadamard, Exp2Array};
+  return {name,  Score,     Softmax,    Accumulate,  UnpackK,         UnpackV,  Hadamard,
+          Widen, FoldQuery, ScoreCodes, FoldWeights, AccumulateCodes, Exp2Array};
 }
 
 }  // namespace

@@ -165,6 +165,53 @@ inline F32 Gather(const float* levels, U32 index) {
           _mm256_i32gather_ps(levels, index.high, sizeof(float))};
 }
 
+// Bytes.
+using ByteTable16 = __m256i;
+inline ByteTable16 LoadByteTable(const uint8_t* p) {
+  return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+inline U32 LookupBytes(const ByteTable16& table, U32 bytes) {
+  return {_mm256_shuffle_epi8(table, bytes.low), _mm256_shuffle_epi8(table, bytes.high)};
+}
+inline U32 Xor(U32 a, U32 b) {
+  return {_mm256_xor_si256(a.low, b.low), _mm256_xor_si256(a.high, b.high)};
+}
+inline U32 LoadWord(const void* p) {
+  int32_t word;
+  __builtin_memcpy(&word, p, sizeof(word));
+  return SetBits(static_cast<uint32_t>(word));
+}
+inline __m256i HalfDot(__m256i a, __m256i b) {
+  return _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), _mm256_set1_epi16(1));
+}
+inline U32 Dot(U32 sum, U32 a, U32 b) {
+  return {_mm256_add_epi32(sum.low, HalfDot(a.low, b.low)),
+          _mm256_add_epi32(sum.high, HalfDot(a.high, b.high))};
+}
+// The top bit of `a` apart, so that no pair of products leaves 16 bits.
+inline __m256i HalfDotWide(__m256i a, __m256i b) {
+  const __m256i seven = _mm256_and_si256(a, _mm256_set1_epi8(0x7f));
+  const __m256i top = _mm256_and_si256(_mm256_srli_epi16(a, 7), _mm256_set1_epi8(1));
+  return _mm256_add_epi32(HalfDot(seven, b), _mm256_slli_epi32(HalfDot(top, b), 7));
+}
+inline U32 DotWide(U32 sum, U32 a, U32 b) {
+  return {_mm256_add_epi32(sum.low, HalfDotWide(a.low, b.low)),
+          _mm256_add_epi32(sum.high, HalfDotWide(a.high, b.high))};
+}
+inline U32 Round(F32 a) { return {_mm256_cvtps_epi32(a.low), _mm256_cvtps_epi32(a.high)}; }
+// The low bytes of eight words, as the low eight bytes.
+inline __m128i LowBytes(__m256i a) {
+  const __m256i pick =
+      _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4, 8, 12, -1,
+                       -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+  const __m256i bytes = _mm256_shuffle_epi8(a, pick);
+  return _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
+}
+inline void StoreBytes(U32 a, uint8_t* p) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                   _mm_unpacklo_epi64(LowBytes(a.low), LowBytes(a.high)));
+}
+
 }  // namespace
 }  // namespace shorthand
 

@@ -108,6 +108,27 @@ inline F32 Gather(const float* levels, U32 index) {
   return _mm512_i32gather_ps(index, levels, sizeof(float));
 }
 
+// Bytes.
+using ByteTable16 = __m512i;
+inline ByteTable16 LoadByteTable(const uint8_t* p) {
+  return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+inline U32 LookupBytes(const ByteTable16& table, U32 bytes) {
+  return _mm512_shuffle_epi8(table, bytes);
+}
+inline U32 Xor(U32 a, U32 b) { return _mm512_xor_si512(a, b); }
+inline U32 LoadWord(const void* p) {
+  int32_t word;
+  __builtin_memcpy(&word, p, sizeof(word));
+  return _mm512_set1_epi32(word);
+}
+inline U32 DotWide(U32 sum, U32 a, U32 b) { return _mm512_dpbusd_epi32(sum, a, b); }
+inline U32 Dot(U32 sum, U32 a, U32 b) { return _mm512_dpbusd_epi32(sum, a, b); }
+inline U32 Round(F32 a) { return _mm512_cvtps_epi32(a); }
+inline void StoreBytes(U32 a, uint8_t* p) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a));
+}
+
 }  // namespace
 }  // namespace shorthand
 

@@ -162,6 +162,54 @@ inline F32 Gather(const float* levels, U32 index) {
   return EachLane<F32>([&](int i) { return levels[index.lane[i]]; });
 }
 
+// Bytes.
+struct ByteTable16 {
+  uint8_t entry[16];
+};
+inline ByteTable16 LoadByteTable(const uint8_t* p) {
+  ByteTable16 table;
+  for (int i = 0; i < 16; ++i) table.entry[i] = p[i];
+  return table;
+}
+inline U32 LookupBytes(const ByteTable16& table, U32 bytes) {
+  return EachLane<U32>([&](int i) {
+    uint32_t word = 0;
+    for (int j = 0; j < 4; ++j) {
+      word |= static_cast<uint32_t>(table.entry[bytes.lane[i] >> 8 * j & 15]) << 8 * j;
+    }
+    return word;
+  });
+}
+inline U32 Xor(U32 a, U32 b) {
+  return EachLane<U32>([&](int i) { return a.lane[i] ^ b.lane[i]; });
+}
+inline U32 LoadWord(const void* p) {
+  uint32_t word;
+  __builtin_memcpy(&word, p, sizeof(word));
+  return SetBits(word);
+}
+inline U32 DotWide(U32 sum, U32 a, U32 b) {
+  return EachLane<U32>([&](int i) {
+    int32_t total = static_cast<int32_t>(sum.lane[i]);
+    for (int j = 0; j < 32; j += 8) {
+      total += static_cast<int32_t>(a.lane[i] >> j & 255) *
+               static_cast<int32_t>(static_cast<int8_t>(b.lane[i] >> j & 255));
+    }
+    return static_cast<uint32_t>(total);
+  });
+}
+inline U32 Dot(U32 sum, U32 a, U32 b) { return DotWide(sum, a, b); }
+inline U32 Round(F32 a) {
+  // Adding 1.5 * 2^23 rounds to an integer, which then stands in the lowest bits.
+  return EachLane<U32>([&](int i) {
+    const float shifted = a.lane[i] + 0x1.8p23f;
+    return __builtin_bit_cast(uint32_t, shifted) - 0x4b400000u;
+  });
+}
+inline void StoreBytes(U32 a, uint8_t* p) {
+  for (int i = 0; i < kLanes; ++i) p[i] = static_cast<uint8_t>(a.lane[i]);
+}
+
 }  // namespace
 }  // namespace shorthand
 

@@ -1,0 +1,90 @@
+// Every target gives the same bits, whatever the recipe, the rows and the length.
+#include <gtest/gtest.h>
+
+#include "attention/plan_impl.h"
+#include "cache/testing.h"
+#include "quant/format.h"
+
+namespace shorthand {
+namespace {
+
+std::vector<float> Outputs(const TestModel& model, Batch& batch, const KernelTable& kernels,
+                           const std::vector<float>& q) {
+  AttentionPlanImpl plan(batch.impl(), &kernels);
+  const LayerShape& l = model.shape().layers[0];
+  std::vector<float> out(static_cast<size_t>(batch.rows()) * l.query_heads * l.v_dim);
+  plan.Run({0, q.data(), out.data(), nullptr}, 0, 1);
+  return out;
+}
+
+void ExpectSameBits(const TestModel& model, const std::string& recipe) {
+  auto cache = OpenCache(model.shape(), recipe);
+  ASSERT_NE(cache, nullptr);
+  const SequenceId id = cache->Create();
+  int count = 0;
+  const TargetEntry* targets = CompiledTargets(&count);
+  for (int tokens : {200, 1, 60}) {
+    const std::vector<TestModel::Item> items = {{id, Text(tokens, tokens)}};
+    auto batch = model.BeginBatch(*cache, items);
+    model.WriteLayer(*batch, items, 0, 1);
+    const std::vector<float> q = model.Rows(TestModel::kQuery, *batch, items, 0);
+    const KernelTable& scalar = *targets[count - 1].table;
+    ASSERT_STREQ(scalar.name, "scalar");
+    const std::vector<float> expected = Outputs(model, *batch, scalar, q);
+    for (int t = 0; t + 1 < count; ++t) {
+      if (!targets[t].supported) continue;
+      EXPECT_TRUE(Outputs(model, *batch, *targets[t].table, q) == expected)
+          << targets[t].table->name << ", " << recipe << ", " << tokens << " tokens, d "
+          << model.shape().layers[0].k_dim;
+    }
+    ASSERT_TRUE(batch->Commit().ok());
+  }
+}
+
+TEST(AttentionTargets, EveryFormatGivesTheSameBits) {
+  for (int dim : {8, 80}) {
+    for (const Codec& codec : Registry()) {
+      for (const char* group : {"", "/page", "/tok", "/tok32", "/ch", "/ch32"}) {
+        const std::string recipe = "kv=" + std::string(codec.name) + group + ",sink=3";
+        const TestModel model(TestShape(1, 1, 3, dim));
+        auto parsed = Recipe::Parse(recipe);
+        if (!parsed.ok() || !Cache::Open(model.shape(), *parsed).ok()) continue;
+        ExpectSameBits(model, recipe);
+      }
+    }
+  }
+}
+
+TEST(AttentionTargets, EveryNumberOfRowsGivesTheSameBits) {
+  for (int rows = 1; rows <= 8; ++rows) {
+    const TestModel model(TestShape(1, 1, rows, 64));
+    for (const char* recipe : {"f16", "k=u8/ch,v=had:i8/tok", "k=u4/ch,v=had:lm4/tok",
+                               "k=u2/ch32,v=u2/tok32", "k=mu:had:i6/tok,v=rn3/ch"}) {
+      ExpectSameBits(model, recipe);
+    }
+  }
+}
+
+// Loud channels need a second limb; a query of zeros has none to round.
+TEST(AttentionTargets, LoudAndSilentQueriesGiveTheSameBits) {
+  const TestModel model(TestShape(1, 1, 4, 64));
+  auto cache = OpenCache(model.shape(), "k=u4/ch,v=u4/tok");
+  const SequenceId id = cache->Create();
+  model.Feed(*cache, id, Text(400), 400);
+  const std::vector<TestModel::Item> items = {{id, Text(1)}};
+  auto batch = model.BeginBatch(*cache, items);
+  model.WriteLayer(*batch, items, 0, 1);
+  std::vector<float> q = model.Rows(TestModel::kQuery, *batch, items, 0);
+  for (int c = 0; c < 64; ++c) q[c] = 0, q[64 + c] = c == 7 ? 1e4f : 1e-4f, q[128 + c] *= 1e-30f;
+  int count = 0;
+  const TargetEntry* targets = CompiledTargets(&count);
+  const std::vector<float> expected = Outputs(model, *batch, *targets[count - 1].table, q);
+  for (float x : expected) ASSERT_TRUE(std::isfinite(x));
+  for (int t = 0; t + 1 < count; ++t) {
+    if (!targets[t].supported) continue;
+    EXPECT_TRUE(Outputs(model, *batch, *targets[t].table, q) == expected) << targets[t].table->name;
+  }
+}
+
+}  // namespace
+}  // namespace shorthand

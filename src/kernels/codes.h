@@ -1,0 +1,65 @@
+// What the integer kernels of attention read and keep: sealed sides whose levels are small
+// integers, folded queries and folded weights.
+//
+// Scores are computed on the codes: the scales of channels are multiplied into the query, which is
+// rounded to one or two bytes a channel ("limbs"), the scales of tokens multiply the finished
+// score. Values likewise: the scales of tokens are multiplied into the softmax weights, which are
+// rounded to one or two bytes with the residue carried to the next tile of tokens. docs/numerics.md
+// derives it.
+//
+// Bounds: a key code is below 256 and a limb within +-127 (+-128 the low one), a weight limb below
+// 256 and a value level within +-128, so a word of 32 bits holds the sum of 65000 channels or
+// tokens. Only <cstdint> is included here: target files may include this header. Thread-safety:
+// plain data.
+#ifndef SHORTHAND_KERNELS_CODES_H_
+#define SHORTHAND_KERNELS_CODES_H_
+
+#include <cstdint>
+
+namespace shorthand {
+
+inline constexpr int kMaxLimbs = 2;
+// Folds or token groups of a page: one, or four of 32 tokens.
+inline constexpr int kMaxTokenGroups = 4;
+inline constexpr int kMaxChannelGroups = 32;  // of at least 32 channels
+
+// A sealed side as the integer kernels read it: value = scale * unit * level + offset with
+//   level = code - base, or table[code] - base
+struct CodedSide8 {
+  const uint8_t* lines;
+  const float* meta;     // the page's scales and offsets, widened, in the page's order
+  const uint8_t* table;  // [16]; null: the code itself
+  float unit;
+  int base;     // subtracted from code or table entry: makes levels centred
+  float shift;  // centring moved the offset: offset + shift * scale * unit is meant
+  int dim;      // padded
+  int bits;     // 2 3 4 5 6 8
+  bool per_channel;
+  int group;  // channels (per token) or tokens (per channel: 32 or 128) that share a scale
+  bool has_offset;
+};
+
+// The folded queries of up to 8 rows for one page.
+struct FoldedQueries {
+  int limbs;      // 1, or 2 if any row needs it
+  int8_t* bytes;  // [folds][limb, low first][row][dim]; rows that need one limb have it low
+  float scale[kMaxTokenGroups][8];     // of the integer score
+  float constant[kMaxTokenGroups][8];  // per channel: added to the score
+  float sum[kMaxChannelGroups][8];     // per token: of the exact query over a channel group
+  // What the accumulators start from: -base * sum of the bytes, per fold or channel group.
+  int32_t start[kMaxChannelGroups][kMaxLimbs][8];
+};
+
+// The folded weights of up to 8 rows for one page.
+struct FoldedWeights {
+  int limbs;       // 2 for values of 6 bits and more, else 1
+  uint8_t* bytes;  // [channel group][limb, low first][row][128]
+  float scale[kMaxChannelGroups][8];
+  float offset[kMaxChannelGroups][8];  // per token: added to every channel of the group
+  float total[kMaxTokenGroups][8];     // per channel: sum of the exact weights of a token group
+  int32_t start[kMaxChannelGroups][kMaxTokenGroups][kMaxLimbs][8];
+};
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_KERNELS_CODES_H_
