@@ -1,0 +1,58 @@
+#include "eval/lane.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace shorthand {
+
+Lane::Lane(const Shape& shape, const Recipe& recipe) {
+  Result<std::unique_ptr<Cache>> cache = Cache::Open(shape, recipe);
+  if (!cache.ok()) {
+    status_ = cache.status();
+    return;
+  }
+  cache_ = std::move(*cache);
+  sequence_ = cache_->Create();
+}
+
+void Lane::StartWindow() {
+  if (status_.ok()) status_ = cache_->Crop(sequence_, 0);
+}
+
+std::span<const float> Lane::Feed(Model& model, std::span<const Token> tokens,
+                                  std::span<const int32_t> output_rows) {
+  if (!status_.ok()) return {};
+  const Result<std::span<const float>> logits = Step(model, tokens, output_rows);
+  if (logits.ok()) return *logits;
+  status_ = logits.status();
+  return {};
+}
+
+Result<std::span<const float>> Lane::Step(Model& model, std::span<const Token> tokens,
+                                          std::span<const int32_t> output_rows) {
+  const BatchItem item = {.sequence = sequence_, .tokens = static_cast<int>(tokens.size())};
+  Result<std::unique_ptr<Batch>> batch = cache_->Begin({&item, 1});
+  if (!batch.ok()) return batch.status();
+  Result<std::span<const float>> logits = model.Forward(**batch, tokens, output_rows);
+  if (!logits.ok()) return logits;
+  if (Status status = (*batch)->Commit(); !status.ok()) return status;
+  return logits;
+}
+
+void Lane::Score(const ExactLogits& exact, std::span<const float> logits) {
+  if (!status_.ok()) return;
+  const size_t first = scores_.size();
+  exact.Compare(logits, scores_);
+  const auto finite = [](const PositionScore& score) {
+    return std::isfinite(score.kl) && std::isfinite(score.nll) && std::isfinite(score.nll_exact);
+  };
+  const auto bad = std::find_if_not(scores_.begin() + first, scores_.end(), finite);
+  if (bad == scores_.end()) return;
+  status_ = DataLoss(fmt::format("the model's output at scored position {} is not a number",
+                                 bad - scores_.begin()));
+}
+
+}  // namespace shorthand

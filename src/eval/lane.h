@@ -1,0 +1,51 @@
+// Lane: one recipe's cache under evaluation, with the sequence of the current window and the scores
+// so far. A failure is kept: the lane then does nothing more.
+// Thread-safety: one thread at a time.
+#ifndef SHORTHAND_EVAL_LANE_H_
+#define SHORTHAND_EVAL_LANE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "eval/metrics.h"
+#include "model/model.h"
+#include "shorthand/cache.h"
+#include "shorthand/recipe.h"
+#include "shorthand/status.h"
+
+namespace shorthand {
+
+class Lane {
+ public:
+  // Opens a cache; status() says whether it could be.
+  Lane(const Shape& shape, const Recipe& recipe);
+
+  const Status& status() const { return status_; }
+  std::span<const PositionScore> scores() const { return scores_; }
+
+  // Starts an empty sequence.
+  void StartWindow();
+
+  // Appends `tokens` and returns the logits after `output_rows`, valid until the model's next step;
+  // nothing after a failure.
+  std::span<const float> Feed(Model& model, std::span<const Token> tokens,
+                              std::span<const int32_t> output_rows);
+
+  // Scores the positions of `exact`, whose logits in this lane are `logits`.
+  void Score(const ExactLogits& exact, std::span<const float> logits);
+
+ private:
+  Result<std::span<const float>> Step(Model& model, std::span<const Token> tokens,
+                                      std::span<const int32_t> output_rows);
+
+  Status status_;
+  std::unique_ptr<Cache> cache_;
+  SequenceId sequence_ = 0;
+  std::vector<PositionScore> scores_;
+};
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_EVAL_LANE_H_
