@@ -9,12 +9,16 @@
 namespace shorthand {
 
 Runner DeclarePlan(CLI::App& app);
+Runner DeclareRun(CLI::App& app);
+Runner DeclareEval(CLI::App& app);
 Runner DeclareInspect(CLI::App& app);
 
 namespace {
 
 constexpr Command kCommands[] = {
     {"plan", "What a model's cache takes, and how it fits into a memory", DeclarePlan},
+    {"run", "Text from a model over a quantized cache, once or as a chat", DeclareRun},
+    {"eval", "What a quantized cache costs in quality, recipe by recipe", DeclareEval},
     {"inspect", "What this machine chose, what a recipe stores", DeclareInspect},
 };
 

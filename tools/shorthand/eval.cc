@@ -1,0 +1,175 @@
+// `shorthand eval`: what each recipe costs, measured on a model and a text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "eval/evaluate.h"
+#include "eval_report.h"
+#include "eval_text.h"
+#include "model_path.h"
+#include "plan/units.h"
+#include "progress.h"
+#include "terminal.h"
+
+namespace shorthand {
+namespace {
+
+constexpr const char* kHelp =
+    "What a quantized cache costs: how far a model's predictions over it are from those over the\n"
+    "exact (f16) cache, recipe by recipe, on the same text with the same weights.\n"
+    "\n"
+    "The text is cut into consecutive windows. Each is fed from an empty sequence, its first "
+    "token\n"
+    "being the begin token where the model has one, and the second half of its positions is\n"
+    "scored. Every position reads the cache as decoding would. Weights are expanded to f32:\n"
+    "quantized products round activations, which would drown small differences. The noise floor\n"
+    "above the table says what a change that means nothing costs.";
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  shorthand eval -m smollm2\n"
+    "      a selection of recipes on the project's documents\n"
+    "  shorthand eval -m qwen -f book.txt -c 4k --windows 4 --kv q4_0 --kv 4bit\n"
+    "      two recipes on a text of your own\n"
+    "  shorthand eval -m smollm2 --kv 4bit --kv k=u4/ch,v=had:lm4/tok\n"
+    "      how much the exact sinks and recent tokens of a recipe help\n"
+    "\n"
+    "MODEL is a GGUF file, or smollm2, qwen, gemma or qwen15, which are fetched on first use.\n"
+    "docs/evaluation.md has the formulas and how to read the table.";
+
+constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
+
+struct Options {
+  std::string model;
+  std::string text_file;
+  std::string context = "2048";
+  int64_t windows = 2;
+  std::vector<std::string> recipes = {"q8_0_rot", "q4_0_rot", "q4_0", "kivi4", "kivi2", "turbo4",
+                                      "8bit",     "6bit",     "5bit", "4bit",  "3bit",  "2bit"};
+  std::string weights = "f32";
+  int threads = 0;
+  std::string csv_file;
+  bool json = false;
+};
+
+// An evaluation takes minutes; a file that cannot be written should not be found out after it.
+Status CheckCsvFile(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path folder = fs::absolute(path, error).parent_path();
+  if (!path.empty() && (!fs::is_directory(folder, error) || fs::is_directory(path, error))) {
+    return InvalidArgument(fmt::format("the CSV file {} cannot be written", path));
+  }
+  return OkStatus();
+}
+
+Status WriteCsv(const std::string& path, const EvalReport& report) {
+  if (path.empty()) return OkStatus();
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << EvalCsv(report);
+  file.close();
+  return file ? OkStatus() : Internal(fmt::format("{} could not be written in full", path));
+}
+
+Result<std::vector<Recipe>> ParseRecipes(const std::vector<std::string>& texts) {
+  std::vector<Recipe> recipes;
+  for (const std::string& text : texts) {
+    const auto recipe = Recipe::Parse(text);
+    if (!recipe.ok()) return recipe.status();
+    recipes.push_back(*recipe);
+  }
+  return recipes;
+}
+
+Result<EvalReport> Measure(const Options& options, int64_t context_tokens, const EvalText& text,
+                           std::span<const Recipe> recipes) {
+  const auto path = ModelPath(options.model);
+  if (!path.ok()) return path.status();
+  Progress progress("evaluating");
+  const Precision weights = options.weights == "f32" ? Precision::kF32 : Precision::kNative;
+  const auto model = Model::Load(*path, {.precision = weights, .threads = options.threads});
+  if (!model.ok()) return model.status();
+  const auto windows = CutWindows((*model)->vocab(), text.text, context_tokens, options.windows);
+  if (!windows.ok()) return windows.status();
+  auto evaluation =
+      Evaluate(**model, *windows, recipes,
+               {.on_progress = [&progress](double share) { progress.Update(share); }});
+  if (!evaluation.ok()) return evaluation.status();
+  return EvalReport{.model = options.model,
+                    .model_name = (*model)->shape().name,
+                    .text_name = text.name,
+                    .weights = weights,
+                    .context_tokens = context_tokens,
+                    .windows = static_cast<int64_t>(windows->size()),
+                    .recipes = options.recipes,
+                    .evaluation = std::move(*evaluation)};
+}
+
+int RunEval(const Options& options) {
+  const auto recipes = ParseRecipes(options.recipes);
+  if (!recipes.ok()) return FailUsage(recipes.status());
+  const auto context = ParseTokens(options.context, kMaxTokens);
+  if (!context.ok()) return FailUsage(context.status());
+  if (Status status = CheckCsvFile(options.csv_file); !status.ok()) return Fail(status);
+  const auto text = ReadEvalText(options.text_file);
+  if (!text.ok()) return Fail(text.status());
+  const auto report = Measure(options, *context, *text, *recipes);
+  if (!report.ok()) return Fail(report.status());
+
+  if (report->windows < options.windows) {
+    fmt::print(stderr, "shorthand: the text ends after {} of {} windows\n", report->windows,
+               options.windows);
+  }
+  if (options.json) {
+    PrintJson(EvalJson(*report));
+  } else {
+    fmt::print("{}", EvalTable(*report));
+  }
+  if (Status status = WriteCsv(options.csv_file, *report); !status.ok()) return Fail(status);
+  const auto& rows = report->evaluation.rows;
+  const bool any =
+      std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.status.ok(); });
+  return any ? kExitDone : Fail(InvalidArgument("none of the recipes could be evaluated"));
+}
+
+}  // namespace
+
+Runner DeclareEval(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.description(kHelp);
+  app.footer(kExamples);
+  app.add_option("-m,--model", options->model, "A GGUF file, or the name of one that is fetched")
+      ->type_name("MODEL")
+      ->required();
+  app.add_option("-f,--file", options->text_file, "The text; default: the project's documents")
+      ->type_name("TEXT");
+  app.add_option("-c,--context", options->context, "Tokens of a window; default 2048")
+      ->type_name("N");
+  app.add_option("--windows", options->windows, "Windows from the text's begin; default 2")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, kMaxTokens).description(""));
+  app.add_option("--kv", options->recipes,
+                 "A recipe; repeat it for several. Default: llama.cpp's, published ones, 8bit to "
+                 "2bit")
+      ->type_name("R")
+      ->allow_extra_args(false);
+  app.add_option("--weights", options->weights,
+                 "f32: expanded; native: as in the file, as its users see it; default f32")
+      ->type_name("f32|native")
+      ->check(CLI::IsMember({"f32", "native"}).description(""));
+  app.add_option("-t,--threads", options->threads, "Compute threads; default: one for each core")
+      ->type_name("N")
+      ->check(CLI::Range(0, 512).description(""));
+  app.add_option("--csv", options->csv_file, "Write the rows to a file, too")->type_name("FILE");
+  app.add_flag("--json", options->json, "The same for programs");
+  return [options] { return RunEval(*options); };
+}
+
+}  // namespace shorthand
