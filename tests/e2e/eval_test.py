@@ -1,0 +1,94 @@
+"""`shorthand eval` on the command line: fields, files, exit codes."""
+
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SHORTHAND = ""
+SOURCE = pathlib.Path(os.environ.get("SHORTHAND_SOURCE_DIR", "."))
+DATA = pathlib.Path(os.environ.get("SHORTHAND_DATA", SOURCE / "../shared/data"))
+STORIES = DATA / "models" / "stories260Ktok512.gguf"
+
+
+def shorthand(*arguments):
+    return subprocess.run([SHORTHAND, *map(str, arguments)], capture_output=True, text=True,
+                          timeout=120)
+
+
+@unittest.skipUnless(STORIES.is_file(), "stories260Ktok512.gguf is not in the data folder")
+class EvalTest(unittest.TestCase):
+    def evaluates(self, *arguments):
+        done = shorthand("eval", "-m", STORIES, "-t", 1, *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        return done.stdout
+
+    def refuses(self, code, part, *arguments):
+        """The command fails with one sentence on stderr that holds `part`."""
+        done = shorthand("eval", "-m", STORIES, *arguments)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(part, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_json_has_the_fixed_fields(self):
+        result = json.loads(self.evaluates("-c", 128, "--windows", 2, "--kv", "f32", "--kv", "q8_0",
+                                           "--json"))
+        self.assertEqual(result["model"], str(STORIES))
+        self.assertEqual((result["context"], result["windows"]), (128, 2))
+        self.assertEqual(result["tokens"], 2 * 63)
+        self.assertLess(result["floor"]["q_1e-6"], 1e-6)
+        f32, q8_0 = result["rows"]
+        self.assertEqual((f32["recipe"], f32["canonical"], f32["bits"]), ("f32", "kv=f32", 32))
+        self.assertEqual(f32["kld_mean"], result["floor"]["f32_cache"])
+        self.assertLessEqual(f32["kld_median"], f32["kld_p999"])
+        self.assertLessEqual(f32["kld_p999"], f32["kld_max"])
+        self.assertAlmostEqual(f32["ppl"] / f32["ppl_exact"], f32["ppl_ratio"])
+        self.assertGreater(f32["top1"], 0.98)
+        self.assertGreater(f32["true_bits"], 32)
+        self.assertIsNone(q8_0["kld_mean"])
+        self.assertIn("blocks of 32", q8_0["error"])
+
+    def test_table_states_protocol_floor_and_failures(self):
+        table = self.evaluates("-c", 64, "--windows", 1, "--kv", "8bit", "--kv", "q8_0")
+        for part in ("expanded to f32", "noise floor", "31 positions", "sink", "q8_0 failed"):
+            self.assertIn(part, table)
+
+    def test_csv_has_a_row_for_each_recipe(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "rows.csv"
+            self.evaluates("-c", 64, "--windows", 1, "--kv", "f16", "--kv", "8bit", "--csv", path)
+            rows = list(csv.DictReader(path.read_text().splitlines()))
+        self.assertEqual([row["recipe"] for row in rows], ["f16", "8bit"])
+        self.assertEqual(rows[1]["canonical"], "k=u8/ch,v=had:i8/tok,sink=4")
+        self.assertEqual(float(rows[0]["kld_max"]), 0)
+
+    def test_texts_and_options_that_cannot_be_used(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def text(name, data):
+                path = pathlib.Path(folder) / name
+                path.write_bytes(data)
+                return path
+            self.refuses(1, "empty", "-f", text("empty", b""), "-c", 16)
+            self.refuses(1, "not valid UTF-8 at byte 4", "-f", text("bad", b"Once\xff"), "-c", 16)
+            self.refuses(1, "fewer than one window", "-f", text("short", b"Once"), "-c", 16)
+            self.refuses(1, "there is no file", "-f", pathlib.Path(folder) / "missing")
+            self.refuses(1, "cannot be written", "--csv", pathlib.Path(folder) / "no" / "rows.csv")
+        self.refuses(1, "made for 128", "-c", "4k")
+        self.refuses(2, "no number of tokens", "-c", "many")
+        self.refuses(2, "not a preset", "--kv", "nope")
+        self.refuses(2, "not in {f32,native}", "--weights", "q8")
+
+    def test_without_any_recipe_that_fits_it_fails(self):
+        done = shorthand("eval", "-m", STORIES, "-c", 64, "--kv", "q8_0", "--json")
+        self.assertEqual(done.returncode, 1)
+        self.assertIsNone(json.loads(done.stdout)["floor"]["q_1e-6"])
+
+
+if __name__ == "__main__":
+    SHORTHAND = sys.argv.pop(1)
+    unittest.main()
