@@ -1,5 +1,6 @@
 """The documents hold: links lead somewhere, quoted code is the code, shown output is the output."""
 
+import json
 import os
 import pathlib
 import re
@@ -13,7 +14,11 @@ SHORTHAND = ""
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-SOURCE_PATH = re.compile(r"`((?:src|include|docs|scripts|tests|tools|examples|bench|cmake)/[\w./-]+)`")
+SOURCE_PATH = re.compile(
+    r"`((?:src|include|docs|scripts|tests|tools|examples|bench|cmake)/[\w./-]+)`")
+# A row of README's first table: recipe, bits, cache, with weights, fits, most users.
+SIZES = re.compile(
+    r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) GiB \| ([\d.]+) GiB \| (.*) \| (\d+) \|$", re.MULTILINE)
 # Output of these depends on nothing but the command line.
 REPEATABLE = ("shorthand plan ", "shorthand inspect recipe ")
 # Files that the guides make up.
@@ -62,6 +67,23 @@ class ReadmeTest(unittest.TestCase):
         examples = [code for language, code in blocks if language == "cpp"]
         self.assertIn((ROOT / "examples/cache.cc").read_text(encoding="utf-8"), examples)
         self.assertTrue(all(code.count("\n") <= 40 for code in examples))
+
+    def test_the_table_of_sizes_is_what_plan_computes(self):
+        rows = SIZES.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+        self.assertEqual(len(rows), 5)
+        recipes = [argument for row in rows for argument in ("--kv", row[0])]
+        done = subprocess.run(
+            [SHORTHAND, "plan", "Llama-3-8B", "-c", "32k", "--users", "8", "--memory", "24GB",
+             "--json", *recipes], capture_output=True, text=True, timeout=60)
+        for row, planned in zip(rows, json.loads(done.stdout)["recipes"]):
+            with self.subTest(recipe=row[0]):
+                gib = 2**30
+                self.assertEqual(row[1], f"{planned['bits']:.2f}".rstrip("0").rstrip("."))
+                self.assertEqual(row[2], f"{planned['kv_bytes'] / gib:.1f}")
+                self.assertEqual(row[3], f"{planned['total_bytes'] / gib:.1f}")
+                self.assertIn(f"{abs(planned['spare_bytes']) / gib:.1f} GiB", row[4])
+                self.assertEqual(row[4].startswith("no"), not planned["fits"])
+                self.assertEqual(int(row[5]), planned["max_users"])
 
 
 class OutputTest(unittest.TestCase):
