@@ -68,17 +68,19 @@ Agreement Compare(std::span<const float> a, std::span<const float> b, size_t voc
   Agreement result;
   EXPECT_EQ(a.size(), b.size());
   const size_t rows = a.size() / vocabulary;
+  size_t same = 0;
   for (size_t row = 0; row < rows; ++row) {
     const auto x = a.subspan(row * vocabulary, vocabulary);
     const auto y = b.subspan(row * vocabulary, vocabulary);
     const auto top = [](std::span<const float> s) {
       return std::max_element(s.begin(), s.end()) - s.begin();
     };
-    result.same_top += top(x) == top(y) ? 1.0 / static_cast<double>(rows) : 0;
+    same += top(x) == top(y) ? 1 : 0;
     for (size_t i = 0; i < vocabulary; ++i) {
       result.largest_difference = std::max(result.largest_difference, std::abs(x[i] - y[i]));
     }
   }
+  result.same_top = static_cast<double>(same) / static_cast<double>(rows);
   return result;
 }
 
