@@ -1,4 +1,4 @@
-"""`shorthand eval` on the command line: fields, files, exit codes."""
+"""`shorthand eval` and `shorthand inspect model` on the command line: fields, files, exit codes."""
 
 import csv
 import json
@@ -87,6 +87,28 @@ class EvalTest(unittest.TestCase):
         done = shorthand("eval", "-m", STORIES, "-c", 64, "--kv", "q8_0", "--json")
         self.assertEqual(done.returncode, 1)
         self.assertIsNone(json.loads(done.stdout)["floor"]["q_1e-6"])
+
+
+@unittest.skipUnless(STORIES.is_file(), "stories260Ktok512.gguf is not in the data folder")
+class InspectModelTest(unittest.TestCase):
+    def test_layers_and_weights(self):
+        done = shorthand("inspect", "model", STORIES, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        model = json.loads(done.stdout)
+        self.assertEqual((model["architecture"], model["width"], model["vocabulary"]),
+                         ("llama", 64, 512))
+        layers, = model["layers"]
+        self.assertEqual(layers["layers"], [0, 1, 2, 3, 4])
+        self.assertEqual((layers["query_heads"], layers["kv_heads"], layers["k_dim"]), (8, 4, 8))
+        self.assertIsNone(layers["window"])
+        for weights in model["weights"]:
+            self.assertEqual(weights["type"], "f32")
+            self.assertEqual(weights["bytes"], 4 * weights["values"])
+
+    def test_what_is_no_model(self):
+        done = shorthand("inspect", "model", "nope")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no model file nope", done.stderr)
 
 
 if __name__ == "__main__":
