@@ -57,15 +57,12 @@ TEST_F(ModelLoad, MissingTensorIsNamed) {
         "blk.2.attn_v.weight", "blk.3.attn_output.weight", "blk.4.attn_norm.weight",
         "blk.0.ffn_gate.weight", "blk.1.ffn_down.weight", "blk.2.ffn_up.weight",
         "blk.4.ffn_norm.weight"}) {
-    const Status status = LoadStatus(EditedStories(
-        "missing.gguf", [](gguf_context*) {}, name));
+    const Status status = LoadStatus(EditedStories("missing.gguf", [](gguf_context*) {}, name));
     EXPECT_EQ(status.code(), StatusCode::kDataLoss) << name;
     EXPECT_THAT(status.message(), HasSubstr(std::string("'") + name + "'"));
   }
   // Without an output matrix the embedding serves.
-  EXPECT_TRUE(LoadStatus(EditedStories(
-                             "tied.gguf", [](gguf_context*) {}, "output.weight"))
-                  .ok());
+  EXPECT_TRUE(LoadStatus(EditedStories("tied.gguf", [](gguf_context*) {}, "output.weight")).ok());
 }
 
 TEST_F(ModelLoad, AbsurdMetadata) {
