@@ -41,10 +41,10 @@ double MeasureHertz() {
 // Memory that holds small finite numbers in every element type.
 struct Pages {
   explicit Pages(size_t n)
-      : bytes(n), data(static_cast<uint8_t*>(::operator new (n, std::align_val_t{64}))) {
+      : bytes(n), data(static_cast<uint8_t*>(::operator new(n, std::align_val_t{64}))) {
     for (size_t i = 0; i < n; ++i) data[i] = i % 2 == 0 ? static_cast<uint8_t>(i * 7) : 0x3c;
   }
-  ~Pages() { ::operator delete (data, std::align_val_t{64}); }
+  ~Pages() { ::operator delete(data, std::align_val_t{64}); }
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
 

@@ -1,9 +1,10 @@
 // Opens a cache, appends tokens, attends, forks and crops.
+#include "shorthand/cache.h"
+
 #include <cstdio>
 #include <vector>
 
 #include "shorthand/attention.h"
-#include "shorthand/cache.h"
 
 using namespace shorthand;
 
@@ -29,8 +30,8 @@ int main() {
   (*plan)->Run({.layer = 0, .q = q.data(), .out = out.data()}, 0, 1);
   if (Status kept = (*batch)->Commit(); !kept.ok()) return std::puts(kept.message().c_str()), 1;
 
-  auto other = (*cache)->Fork(chat);                    // shares every page
-  if (!(*cache)->Crop(chat, 250).ok()) return 1;        // takes 50 tokens back
+  auto other = (*cache)->Fork(chat);              // shares every page
+  if (!(*cache)->Crop(chat, 250).ok()) return 1;  // takes 50 tokens back
   const CacheStats stats = (*cache)->Stats();
   std::printf("%s\n%lld and %lld tokens, %.1f KiB in pages; the same in f16: %.1f KiB\n",
               recipe->ToString().c_str(), static_cast<long long>(*(*cache)->Tokens(chat)),

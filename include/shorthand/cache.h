@@ -68,8 +68,8 @@ class Cache {
   // A sequence with the same tokens, sharing every page; the page being written is copied when
   // either writes on. Errors: kNotFound.
   Result<SequenceId> Fork(SequenceId sequence);
-  // Keeps the first `tokens` tokens. Errors: kNotFound; kOutOfRange beyond the end, or before what a
-  // sliding window has already dropped (the sentence names the nearest length that works).
+  // Keeps the first `tokens` tokens. Errors: kNotFound; kOutOfRange beyond the end, or before what
+  // a sliding window has already dropped (the sentence names the nearest length that works).
   Status Crop(SequenceId sequence, int64_t tokens);
   // Errors: kNotFound.
   Status Release(SequenceId sequence);

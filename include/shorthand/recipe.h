@@ -30,17 +30,31 @@ struct Decimal {
 
 enum class Code : uint8_t {
   // exact
-  kF32, kF16, kBf16,
+  kF32,
+  kF16,
+  kBf16,
   // 8-bit floats
-  kE4m3, kE5m2,
+  kE4m3,
+  kE5m2,
   // the values of ggml's and OCP's blocks; group and rule fixed
-  kQ8_0, kQ5_1, kQ5_0, kQ4_1, kQ4_0, kIq4Nl, kMxfp4, kNvfp4,
+  kQ8_0,
+  kQ5_1,
+  kQ5_0,
+  kQ4_1,
+  kQ4_0,
+  kIq4Nl,
+  kMxfp4,
+  kNvfp4,
   // iB absmax symmetric, uB min/max with offset
-  kInt, kUint,
+  kInt,
+  kUint,
   // wN water-filled channel widths
   kWater,
   // tables: normal float, Lloyd-Max, range-normalised, learned
-  kNf, kLm, kRn, kNuq,
+  kNf,
+  kLm,
+  kRn,
+  kNuq,
 };
 
 enum class Axis : uint8_t { kNone, kToken, kChannel, kGrid, kPage };
@@ -60,8 +74,8 @@ struct Side {
   int hadamard = kNoHadamard;
 
   Code code = Code::kF16;
-  int bits = 0;    // of iB uB nfB lmB rnB nuqB; 0 for every other code
-  Decimal width;   // of wN
+  int bits = 0;   // of iB uB nfB lmB rnB nuqB; 0 for every other code
+  Decimal width;  // of wN
 
   Axis axis = Axis::kNone;  // kNone for exact and block codes
   int group = 0;            // tokN, chN; 0 is the whole head or page

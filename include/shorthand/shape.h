@@ -12,13 +12,13 @@ namespace shorthand {
 
 struct LayerShape {
   int query_heads = 0;
-  int kv_heads = 0;  // 0: the layer keeps no keys and values (linear attention, Mamba)
-  int k_dim = 0;     // head dim of K
-  int v_dim = 0;     // head dim of V; 0: V is a part of K and stored once (MLA latent)
-  int window = 0;    // a query at i sees j iff i - j < window; 0: everything before it
-  int kv_owner = -1; // the layer whose keys and values this one reads; -1: its own
-  float scale = 0;   // of q.k before the soft-cap; 0: 1 / sqrt(k_dim)
-  float softcap = 0; // s <- softcap * tanh(s / softcap); 0: none
+  int kv_heads = 0;   // 0: the layer keeps no keys and values (linear attention, Mamba)
+  int k_dim = 0;      // head dim of K
+  int v_dim = 0;      // head dim of V; 0: V is a part of K and stored once (MLA latent)
+  int window = 0;     // a query at i sees j iff i - j < window; 0: everything before it
+  int kv_owner = -1;  // the layer whose keys and values this one reads; -1: its own
+  float scale = 0;    // of q.k before the soft-cap; 0: 1 / sqrt(k_dim)
+  float softcap = 0;  // s <- softcap * tanh(s / softcap); 0: none
   friend bool operator==(const LayerShape&, const LayerShape&) = default;
 };
 

@@ -28,9 +28,9 @@ struct LineAllocator {
   template <typename U>
   LineAllocator(const LineAllocator<U>&) {}  // NOLINT: implicit, as allocators are
   T* allocate(size_t n) {
-    return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{64}));
+    return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64}));
   }
-  void deallocate(T* p, size_t) { ::operator delete (p, std::align_val_t{64}); }
+  void deallocate(T* p, size_t) { ::operator delete(p, std::align_val_t{64}); }
   friend bool operator==(LineAllocator, LineAllocator) { return true; }
 };
 

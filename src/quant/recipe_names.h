@@ -17,7 +17,7 @@ namespace shorthand {
 // Steps in the order in which they are written and applied; `had`, which has a length, follows.
 struct StepName {
   std::string_view name;
-  bool Side::*flag;
+  bool Side::* flag;
 };
 inline constexpr StepName kStepNames[] = {
     {"pre", &Side::pre}, {"mu", &Side::mu},   {"smooth", &Side::smooth},
@@ -61,8 +61,8 @@ inline constexpr GroupName kGroupNames[] = {
 enum class TuneRule : uint8_t { kNone, kRange, kScale, kSource };
 struct TuneName {
   std::string_view name;
-  bool Side::*flag;      // of a tune without a number; null for `ls`, lm's own rule
-  Decimal Side::*value;  // of a tune with a number
+  bool Side::* flag;      // of a tune without a number; null for `ls`, lm's own rule
+  Decimal Side::* value;  // of a tune with a number
   TuneRule rule;
 };
 inline constexpr TuneName kTuneNames[] = {

@@ -56,22 +56,23 @@ inline float Smaller(float a, float b) { return b < a ? b : a; }
 
 // Sum of x[i] * y[i].
 inline float Dot(Order order, const float* x, const float* y, int n) {
-  return Reduce(
-      order, n, 0.0f, [=](int i) { return x[i] * y[i]; }, Add);
+  return Reduce(order, n, 0.0f, [=](int i) { return x[i] * y[i]; }, Add);
 }
 
-// Largest magnitude, least and largest value: the order does not matter.
+// Largest magnitude, least and largest value: the order does not matter, for zeros come out
+// positive.
 inline float AbsMax(const float* x, int n) {
-  return LaneReduce(
-      n, 0.0f, [=](int i) { return std::fabs(x[i]); }, Larger);
+  return LaneReduce(n, 0.0f, [=](int i) { return std::fabs(x[i]); }, Larger);
 }
 inline float Max(const float* x, int n) {
-  return LaneReduce(
-      n, -std::numeric_limits<float>::infinity(), [=](int i) { return x[i]; }, Larger);
+  return 0.0f +
+         LaneReduce(
+             n, -std::numeric_limits<float>::infinity(), [=](int i) { return x[i]; }, Larger);
 }
 inline float Min(const float* x, int n) {
-  return LaneReduce(
-      n, std::numeric_limits<float>::infinity(), [=](int i) { return x[i]; }, Smaller);
+  return 0.0f +
+         LaneReduce(
+             n, std::numeric_limits<float>::infinity(), [=](int i) { return x[i]; }, Smaller);
 }
 
 }  // namespace shorthand

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 struct Feature {
   const char* name;
-  bool CpuFeatures::*present;
+  bool CpuFeatures::* present;
 };
 constexpr Feature kFeatures[] = {
     {"avx2", &CpuFeatures::avx2},
