@@ -12,6 +12,7 @@ Runner DeclarePlan(CLI::App& app);
 Runner DeclareRun(CLI::App& app);
 Runner DeclareEval(CLI::App& app);
 Runner DeclareInspect(CLI::App& app);
+Runner DeclareBench(CLI::App& app);
 
 namespace {
 
@@ -19,6 +20,7 @@ constexpr Command kCommands[] = {
     {"plan", "What a model's cache takes, and how it fits into a memory", DeclarePlan},
     {"run", "Text from a model over a quantized cache, once or as a chat", DeclareRun},
     {"eval", "What a quantized cache costs in quality, recipe by recipe", DeclareEval},
+    {"bench", "How fast attention and whole models are, beside ggml and llama.cpp", DeclareBench},
     {"inspect", "What this machine chose, what a recipe stores", DeclareInspect},
 };
 

@@ -1,0 +1,118 @@
+#include "bench_chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace shorthand {
+namespace {
+
+constexpr double kWidth = 720;
+constexpr std::array<const char*, 8> kColors = {"#4269d0", "#ff725c", "#3ca951", "#efb118",
+                                                "#a463f2", "#6cc5b0", "#97bbf5", "#9c6b4e"};
+
+std::string Escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string Text(double x, double y, const char* anchor, const std::string& text) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
+                     Escaped(text));
+}
+
+std::string Document(double height, const std::string& title, const std::string& body) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
+      "height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n"
+      "<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+      "<text x=\"16\" y=\"24\" font-size=\"15\" font-weight=\"bold\">{2}</text>\n{3}</svg>\n",
+      kWidth, height, Escaped(title), body);
+}
+
+// 1, 2 or 5 times a power of ten: about five of them reach `top`.
+double NiceStep(double top) {
+  const double power = std::pow(10, std::floor(std::log10(top / 5)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (power * factor * 5 >= top) return power * factor;
+  }
+  return power * 10;
+}
+
+}  // namespace
+
+std::string BarChart(const std::string& title, const std::string& subtitle,
+                     std::span<const Bar> bars) {
+  constexpr double kTop = 60, kBar = 22, kLeft = 230, kRight = kWidth - 70;
+  double low = INFINITY, high = 0;
+  for (const Bar& bar : bars) {
+    low = std::min(low, bar.value);
+    high = std::max(high, bar.value);
+  }
+  const double base = bars.empty() ? 0 : std::floor(std::log10(low) - 0.1);
+  const double decades = bars.empty() ? 1 : std::ceil(std::log10(high) + 0.01) - base;
+  std::string body = Text(16, 44, "start", subtitle);
+  for (size_t i = 0; i < bars.size(); ++i) {
+    const double y = kTop + kBar * static_cast<double>(i);
+    const double length = (std::log10(bars[i].value) - base) / decades * (kRight - kLeft);
+    const bool peer = bars[i].name.starts_with("ggml ");
+    body += Text(kLeft - 8, y + 15, "end", bars[i].name);
+    body +=
+        fmt::format("<rect x=\"{}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"/>\n",
+                    kLeft, y + 3, length, kBar - 6, peer ? "#b0b0b0" : kColors[0]);
+    body += Text(kLeft + length + 6, y + 15, "start", fmt::format("{:.2f}", bars[i].value));
+  }
+  return Document(kTop + kBar * static_cast<double>(bars.size()) + 16, title, body);
+}
+
+std::string LineChart(const std::string& title, const std::string& x_title,
+                      std::span<const Line> lines) {
+  constexpr double kTop = 44, kBottom = 400, kLeft = 64, kRight = kWidth - 190;
+  double x_top = 1, y_top = 1e-9;
+  for (const Line& line : lines) {
+    for (const Point& point : line.points) {
+      x_top = std::max(x_top, point.x);
+      y_top = std::max(y_top, point.y);
+    }
+  }
+  const auto x_of = [&](double x) { return kLeft + x / x_top * (kRight - kLeft); };
+  const auto y_of = [&](double y) { return kBottom - y / (y_top * 1.05) * (kBottom - kTop); };
+
+  std::string body = fmt::format("<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"black\"/>\n",
+                                 kLeft, kTop, kBottom, kRight);
+  for (double y = 0; y <= y_top * 1.05; y += NiceStep(y_top)) {
+    body += Text(kLeft - 6, y_of(y) + 4, "end", fmt::format("{:g}", y));
+  }
+  for (double x = 0; x <= x_top; x += NiceStep(x_top)) {
+    body += Text(x_of(x), kBottom + 18, "middle", fmt::format("{:g}", x));
+  }
+  body += Text((kLeft + kRight) / 2, kBottom + 38, "middle", x_title);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const char* color = kColors[i % kColors.size()];
+    std::string path;
+    for (const Point& point : lines[i].points) {
+      path +=
+          fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x_of(point.x), y_of(point.y));
+    }
+    const double y = kTop + 20 * static_cast<double>(i);
+    body += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", path,
+                        color);
+    body += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"14\" height=\"4\" fill=\"{}\"/>\n",
+                        kRight + 16, y, color);
+    body += Text(kRight + 36, y + 6, "start", lines[i].name);
+  }
+  return Document(kBottom + 56, title, body);
+}
+
+}  // namespace shorthand
