@@ -20,7 +20,6 @@ int main() {
   std::vector<float> k(tokens * 2 * 64), v(k), q(tokens * 4 * 64), out(q);
   for (size_t i = 0; i < k.size(); ++i) k[i] = (i * 37 % 101) / 50.f - 1, v[i] = (i % 7) / 7.f;
   for (size_t i = 0; i < q.size(); ++i) q[i] = (i * 53 % 97) / 48.f - 1;
-
   const BatchItem items[] = {{chat, tokens}};
   auto batch = (*cache)->Begin(items);  // reserves memory, or says what is missing
   if (!batch.ok()) return std::puts(batch.status().message().c_str()), 1;
