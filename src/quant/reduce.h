@@ -59,20 +59,17 @@ inline float Dot(Order order, const float* x, const float* y, int n) {
   return Reduce(order, n, 0.0f, [=](int i) { return x[i] * y[i]; }, Add);
 }
 
-// Largest magnitude, least and largest value: the order does not matter, for zeros come out
-// positive.
+// Largest magnitude, least and largest value: the order matters only to the sign of a zero.
 inline float AbsMax(const float* x, int n) {
   return LaneReduce(n, 0.0f, [=](int i) { return std::fabs(x[i]); }, Larger);
 }
 inline float Max(const float* x, int n) {
-  return 0.0f +
-         LaneReduce(
-             n, -std::numeric_limits<float>::infinity(), [=](int i) { return x[i]; }, Larger);
+  return LaneReduce(
+      n, -std::numeric_limits<float>::infinity(), [=](int i) { return x[i]; }, Larger);
 }
 inline float Min(const float* x, int n) {
-  return 0.0f +
-         LaneReduce(
-             n, std::numeric_limits<float>::infinity(), [=](int i) { return x[i]; }, Smaller);
+  return LaneReduce(
+      n, std::numeric_limits<float>::infinity(), [=](int i) { return x[i]; }, Smaller);
 }
 
 }  // namespace shorthand
