@@ -75,7 +75,7 @@ void EncodeRangeNormalised(const SideFormat& format, const float* x, int first, 
   const Quantizer quantizer(format.code, format.bits);
   const float clip = ClipOf(format);
   ForEachGroup(format, x, first, out, [&](const Group& group) {
-    const float low = clip * Min(group.x, group.n), high = clip * Max(group.x, group.n);
+    const auto [low, high] = ClippedRange(group, clip);
     const float scale = RoundToFiniteF16((high - low) / 2 * quantizer.step());
     const float offset = RoundToFiniteF16((high + low) / 2);
     quantizer.Encode(group, scale, offset);

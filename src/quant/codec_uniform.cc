@@ -8,7 +8,7 @@ void EncodeUnsigned(const SideFormat& format, const float* x, int first, CodedSi
   const int top = (1 << format.bits) - 1;
   const float clip = ClipOf(format);
   ForEachGroup(format, x, first, out, [=](const Group& group) {
-    const float low = clip * Min(group.x, group.n), high = clip * Max(group.x, group.n);
+    const auto [low, high] = ClippedRange(group, clip);
     const float scale = RoundToFiniteF16((high - low) / static_cast<float>(top));
     const float offset = RoundToFiniteF16(low);
     for (int i = 0; i < group.n; ++i) {

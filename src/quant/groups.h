@@ -79,6 +79,16 @@ inline float ClipOf(const SideFormat& format) {
   return format.tunes.clip.millionths == 0 ? 1.0f : static_cast<float>(format.tunes.clip.value());
 }
 
+// Least and largest value of a group, each times `clip`. A zero is positive, whatever the signs and
+// the order of the zeros among the values.
+struct ValueRange {
+  float low;
+  float high;
+};
+inline ValueRange ClippedRange(const Group& group, float clip) {
+  return {clip * (0.0f + Min(group.x, group.n)), clip * (0.0f + Max(group.x, group.n))};
+}
+
 // The integer nearest to x, ties to even. REQUIRES: |x| < 2^22.
 inline int RoundToInt(float x) {
   constexpr float kMagic = 0x1.8p23f;  // its unit in the last place is 1
