@@ -84,6 +84,17 @@ void BatchImpl::CompleteEntry(const Item& item, int entry) {
   }
 }
 
+// Rows from `first` on, before `end`, that stand in one page one after the other.
+int BatchImpl::RunOfRows(int first, int end) const {
+  const Row& row = rows_[first];
+  int count = 1;
+  while (first + count < end && rows_[first + count].item == row.item &&
+         rows_[first + count].entry == row.entry) {
+    ++count;
+  }
+  return count;
+}
+
 void BatchImpl::Write(int layer, const float* k, const float* v, int worker, int workers) {
   const LayerPlace& place = cache_->place(layer);
   if (place.group < 0 || !place.owner) {
@@ -94,24 +105,32 @@ void BatchImpl::Write(int layer, const float* k, const float* v, int worker, int
   const LayerFormat& format = store.group().layers[place.index];
   const ExactRows exact(format);
   const int heads = format.kv_heads;
-  const size_t value_offset = exact.ValueOffset(kPageTokens);
+  const size_t k_stride = static_cast<size_t>(heads) * format.k.dim;
+  const size_t v_stride = static_cast<size_t>(heads) * format.v.dim;
   const int first = static_cast<int>(rows_.size() * worker / workers);
   const int end = static_cast<int>(rows_.size() * (worker + 1) / workers);
-  for (int r = first; r < end; ++r) {
+  for (int r = first, count; r < end; r += count) {
+    count = RunOfRows(r, end);
     const Row& row = rows_[r];
     const GroupEntry& entry = items_[row.item].next.groups[place.group].entries[row.entry];
     const int slot = store.block(entry.block).exact;
     for (int head = 0; head < heads; ++head) {
-      uint8_t* page = store.exact().Page(place.index, head, slot);
-      const size_t at = static_cast<size_t>(r) * heads + head;
-      const bool key_fits = exact.WriteKey(page, row.slot, k + at * format.k.dim);
-      const bool value_fits =
-          exact.WriteValue(page + value_offset, row.slot, v + at * format.v.dim);
-      if (key_fits && value_fits) continue;
+      uint8_t* keys = store.exact().Page(place.index, head, slot);
+      uint8_t* values = keys + exact.ValueOffset(kPageTokens);
+      const float* key = k + r * k_stride + static_cast<size_t>(head) * format.k.dim;
+      const float* value = v + r * v_stride + static_cast<size_t>(head) * format.v.dim;
+      const bool keys_fit = exact.WriteKeys(keys, row.slot, count, key, k_stride);
+      if (keys_fit && exact.WriteValues(values, row.slot, count, value, v_stride)) continue;
+      const auto fits = [&](int i) {
+        return keys_fit ? exact.WriteValues(values, row.slot + i, 1, value + i * v_stride, 0)
+                        : exact.WriteKeys(keys, row.slot + i, 1, key + i * k_stride, 0);
+      };
+      int misfit = 0;
+      while (fits(misfit)) ++misfit;
       Fail(InvalidArgument(fmt::format(
           "the {} of layer {}, position {}, KV head {} is not finite or beyond the range of its "
           "exact form; nothing of the batch was kept",
-          key_fits ? "value" : "key", layer, Position(row), head)));
+          keys_fit ? "value" : "key", layer, Position(rows_[r + misfit]), head)));
     }
   }
 }
@@ -122,7 +141,7 @@ void BatchImpl::Seal(int layer, int worker, int workers) {
   if (!status().ok()) return;  // rows that cannot be coded
   const GroupStore& store = cache_->stores_[place.group];
   const LayerFormat& format = store.group().layers[place.index];
-  PageSealer sealer(format);
+  PageSealer sealer(format, *ActiveKernels());
   const std::vector<SealJob>& jobs = seal_jobs_[place.group];
   const int total = static_cast<int>(jobs.size()) * format.kv_heads;
   for (int i = worker; i < total; i += workers) {

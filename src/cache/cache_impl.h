@@ -107,6 +107,7 @@ class BatchImpl {
   }
 
  private:
+  int RunOfRows(int first, int end) const;
   void Extend(Item& item);
   void OpenLastEntry(Item& item);
   void AddEntry(Item& item);

@@ -1,7 +1,5 @@
 #include "cache/exact_rows.h"
 
-#include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "base/half.h"
@@ -24,18 +22,6 @@ float Load(Element element, const uint8_t* from) {
   return element == Element::kF16 ? F16ToF32(h) : Bf16ToF32(h);
 }
 
-// False if x, rounded to the element, is not finite.
-bool Store(Element element, float x, uint8_t* to) {
-  if (element == Element::kF32) {
-    std::memcpy(to, &x, 4);
-    return std::isfinite(x);
-  }
-  const uint16_t h = element == Element::kF16 ? F32ToF16(x) : F32ToBf16(x);
-  std::memcpy(to, &h, 2);
-  const uint16_t exponent = element == Element::kF16 ? 0x7c00 : 0x7f80;
-  return (h & exponent) != exponent;
-}
-
 // Element index of (row, channel) in a K memory.
 size_t KeyIndex(int row, int channel, int dim) {
   return (static_cast<size_t>(row / kTile) * dim + channel) * kTile + row % kTile;
@@ -55,7 +41,8 @@ Element ElementOf(const SideFormat& format) {
 }
 
 ExactRows::ExactRows(const LayerFormat& layer)
-    : k_element_(ElementOf(layer.exact_k)),
+    : kernels_(ActiveKernels()),
+      k_element_(ElementOf(layer.exact_k)),
       v_element_(ElementOf(layer.exact_v)),
       k_model_dim_(layer.exact_k.dim),
       v_model_dim_(layer.exact_v.dim),
@@ -64,22 +51,13 @@ ExactRows::ExactRows(const LayerFormat& layer)
       k_bytes_(BytesOf(k_element_)),
       v_bytes_(BytesOf(v_element_)) {}
 
-bool ExactRows::WriteKey(uint8_t* keys, int row, const float* k) const {
-  bool finite = true;
-  for (int c = 0; c < k_dim_; ++c) {
-    const float x = c < k_model_dim_ ? k[c] : 0.0f;
-    finite &= Store(k_element_, x, keys + KeyIndex(row, c, k_dim_) * k_bytes_);
-  }
-  return finite;
+bool ExactRows::WriteKeys(uint8_t* keys, int first, int rows, const float* k, size_t stride) const {
+  return kernels_->write_keys(k_element_, k, stride, rows, k_model_dim_, first, keys);
 }
 
-bool ExactRows::WriteValue(uint8_t* values, int row, const float* v) const {
-  uint8_t* to = values + static_cast<size_t>(row) * v_dim_ * v_bytes_;
-  bool finite = true;
-  for (int c = 0; c < v_dim_; ++c) {
-    finite &= Store(v_element_, c < v_model_dim_ ? v[c] : 0.0f, to + c * v_bytes_);
-  }
-  return finite;
+bool ExactRows::WriteValues(uint8_t* values, int first, int rows, const float* v,
+                            size_t stride) const {
+  return kernels_->write_values(v_element_, v, stride, rows, v_model_dim_, first, values);
 }
 
 void ExactRows::ReadKeys(const uint8_t* keys, int rows, float* k) const {

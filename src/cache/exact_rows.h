@@ -24,10 +24,11 @@ class ExactRows {
   // Where V begins behind the K of `rows` rows.
   size_t ValueOffset(int rows) const { return static_cast<size_t>(rows) * k_dim_ * k_bytes_; }
 
-  // Stores one row; false if a value is not finite or does not fit the element type.
-  //   k [D of K], v [D of V], unpadded
-  bool WriteKey(uint8_t* keys, int row, const float* k) const;
-  bool WriteValue(uint8_t* values, int row, const float* v) const;
+  // Stores `rows` rows from row `first` on; false if a value is not finite or does not fit the
+  // element type. Sixteen rows of a tile at once are the fast way.
+  //   k, v  unpadded rows of D floats, `stride` floats apart
+  bool WriteKeys(uint8_t* keys, int first, int rows, const float* k, size_t stride) const;
+  bool WriteValues(uint8_t* values, int first, int rows, const float* v, size_t stride) const;
 
   // Rows 0..rows-1 as f32 [rows][D], unpadded.
   void ReadKeys(const uint8_t* keys, int rows, float* k) const;
@@ -37,6 +38,7 @@ class ExactRows {
   void Copy(const uint8_t* from, int from_rows, uint8_t* to, int to_rows, int rows) const;
 
  private:
+  const KernelTable* kernels_;
   Element k_element_, v_element_;
   int k_model_dim_, v_model_dim_;
   int k_dim_, v_dim_;         // padded

@@ -4,38 +4,101 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "quant/groups.h"
+#include "quant/levels.h"
+
 namespace shorthand {
 namespace {
 
-size_t ScratchBytes(const SideFormat& side) { return side.exact ? 0 : SealScratchBytes(side); }
+std::optional<SealRule> RuleOf(Code code) {
+  switch (code) {
+    case Code::kUint:
+      return SealRule::kUnsigned;
+    case Code::kInt:
+      return SealRule::kSigned;
+    case Code::kNf:
+      return SealRule::kNormalFloat;
+    case Code::kLm:
+      return SealRule::kLloydMax;
+    case Code::kRn:
+      return SealRule::kRangeNormalised;
+    default:
+      return std::nullopt;
+  }
+}
+
+size_t ScratchBytes(const SideFormat& side) {
+  if (side.exact) return 0;
+  const std::optional<SealJob> job = SealJobOf(side, 0);
+  return job ? SealScratchFloats(*job) * sizeof(float) : SealScratchBytes(side);
+}
+
+size_t ScratchBytes(const LayerFormat& format) {
+  const size_t bytes = std::max({ScratchBytes(format.k), ScratchBytes(format.v), kLineBytes});
+  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
 
 }  // namespace
 
-PageSealer::PageSealer(const LayerFormat& format)
+std::optional<SealJob> SealJobOf(const SideFormat& side, int first_token) {
+  if (side.exact) return std::nullopt;
+  const std::optional<SealRule> rule = RuleOf(side.code);
+  if (!rule) return std::nullopt;
+  SealJob job = {};
+  job.rule = *rule;
+  job.key = side.kind == SideKind::kKey;
+  job.per_channel = side.axis == Axis::kChannel;
+  job.mean = side.mean;
+  job.norm = side.tunes.norm;
+  job.dim = side.dim;
+  job.padded_dim = side.padded_dim;
+  job.bits = side.bits;
+  job.group = side.group;
+  job.hadamard = side.hadamard;
+  job.first_token = first_token;
+  job.clip = ClipOf(side);
+  job.zero_code = ZeroCode(side.codec->levels, side.bits);
+  if (*rule != SealRule::kUnsigned && *rule != SealRule::kSigned) {
+    const LevelTable table = LevelTableOf(side.code, side.bits);
+    job.levels = table.levels;
+    job.step = table.step;
+  }
+  return job;
+}
+
+PageSealer::PageSealer(const LayerFormat& format, const KernelTable& kernels)
     : format_(format),
+      kernels_(kernels),
       exact_(format),
-      rows_(static_cast<size_t>(kPageTokens) * std::max(format.k.dim, format.v.dim)),
-      scratch_(std::aligned_alloc(
-          kLineBytes, std::max({ScratchBytes(format.k), ScratchBytes(format.v), kLineBytes}))) {}
+      scratch_(std::aligned_alloc(kLineBytes, ScratchBytes(format))) {}
 
 void PageSealer::Seal(const uint8_t* exact_page, int first_token, uint8_t* page,
                       PageDescriptor* descriptor) {
   *descriptor = PageDescriptor();
   descriptor->first_token = first_token;
-  const PageLayout& layout = format_.sealed;
-  if (format_.k.exact) {
-    std::memcpy(page + layout.k.codes_offset, exact_page, layout.k.codes_bytes);
-  } else {
-    exact_.ReadKeys(exact_page, kPageTokens, rows_.data());
-    SealSide(format_.k, rows_.data(), first_token, layout.k, page, descriptor, scratch_.get());
-  }
   const uint8_t* values = exact_page + exact_.ValueOffset(kPageTokens);
-  if (format_.v.exact) {
-    std::memcpy(page + layout.v.codes_offset, values, layout.v.codes_bytes);
-  } else {
-    exact_.ReadValues(values, kPageTokens, rows_.data());
-    SealSide(format_.v, rows_.data(), first_token, layout.v, page, descriptor, scratch_.get());
+  SealOneSide(format_.k, exact_page, first_token, format_.sealed.k, page, descriptor);
+  SealOneSide(format_.v, values, first_token, format_.sealed.v, page, descriptor);
+}
+
+void PageSealer::SealOneSide(const SideFormat& side, const uint8_t* exact, int first_token,
+                             const SidePart& part, uint8_t* page, PageDescriptor* descriptor) {
+  if (side.exact) {
+    std::memcpy(page + part.codes_offset, exact, part.codes_bytes);
+    return;
   }
+  if (const std::optional<SealJob> job = SealJobOf(side, first_token)) {
+    kernels_.seal(*job, exact, page + part.meta_offset, page + part.codes_offset,
+                  static_cast<float*>(scratch_.get()));
+    return;
+  }
+  rows_.resize(static_cast<size_t>(kPageTokens) * side.dim);
+  if (side.kind == SideKind::kKey) {
+    exact_.ReadKeys(exact, kPageTokens, rows_.data());
+  } else {
+    exact_.ReadValues(exact, kPageTokens, rows_.data());
+  }
+  SealSide(side, rows_.data(), first_token, part, page, descriptor, scratch_.get());
 }
 
 }  // namespace shorthand

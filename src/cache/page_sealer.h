@@ -1,6 +1,8 @@
 // PageSealer: makes the sealed representation of a complete page of one layer from its exact one.
 //
-// The only place where the cache quantizes. A side whose code is exact is copied as it is.
+// The only place where the cache quantizes. A side whose code is exact is copied as it is; uniform
+// and table codes have a kernel, every other code is sealed by its codec (quant/page.h). The bytes
+// are the codec's in either case.
 // Thread-safety: one object belongs to one worker; it keeps the scratch between pages.
 #ifndef SHORTHAND_CACHE_PAGE_SEALER_H_
 #define SHORTHAND_CACHE_PAGE_SEALER_H_
@@ -8,17 +10,22 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "cache/exact_rows.h"
+#include "kernels/kernels.h"
 #include "quant/footprint.h"
 
 namespace shorthand {
 
+// What the sealing kernel does for a side; nothing if there is no kernel for its format.
+std::optional<SealJob> SealJobOf(const SideFormat& side, int first_token);
+
 class PageSealer {
  public:
-  // REQUIRES: `format` outlives the sealer.
-  explicit PageSealer(const LayerFormat& format);
+  // REQUIRES: `format` and `kernels` outlive the sealer.
+  PageSealer(const LayerFormat& format, const KernelTable& kernels);
 
   // Tokens before `first_token` are kept apart and take no part.
   void Seal(const uint8_t* exact_page, int first_token, uint8_t* page, PageDescriptor* descriptor);
@@ -28,7 +35,11 @@ class PageSealer {
     void operator()(void* memory) const { std::free(memory); }
   };
 
+  void SealOneSide(const SideFormat& side, const uint8_t* exact, int first_token,
+                   const SidePart& part, uint8_t* page, PageDescriptor* descriptor);
+
   const LayerFormat& format_;
+  const KernelTable& kernels_;
   ExactRows exact_;
   std::vector<float> rows_;
   std::unique_ptr<void, FreeDeleter> scratch_;

@@ -1,4 +1,5 @@
-// How exact elements are read, as types: what score and accumulate are instantiated with.
+// How exact elements are read and written, as types: what score, accumulate and the writing of rows
+// are instantiated with.
 // Compiled per target, after that target's ops file.
 // Thread-safety: pure functions.
 #ifndef SHORTHAND_KERNELS_ELEMENTS_INL_H_
@@ -12,17 +13,28 @@ namespace {
 // Token slots of a page, and the row stride of scores and weights.
 inline constexpr int kPageSlots = 128;
 
+// kLimit: the least magnitude that is infinite once rounded.
 struct F32Elements {
   using Type = float;
+  static constexpr float kLimit = __builtin_inff();
   static inline F32 LoadLanes(const float* p) { return Load(p); }
+  static inline void StoreLanes(F32 a, float* p) { Store(a, p); }
 };
 struct F16Elements {
   using Type = uint16_t;
+  static constexpr float kLimit = 65520.0f;
   static inline F32 LoadLanes(const uint16_t* p) { return LoadF16(p); }
+  static inline void StoreLanes(F32 a, uint16_t* p) { StoreF16(a, p); }
 };
 struct Bf16Elements {
   using Type = uint16_t;
+  static constexpr float kLimit = 0x1.ffp127f;
   static inline F32 LoadLanes(const uint16_t* p) { return LoadBf16(p); }
+  static inline void StoreLanes(F32 a, uint16_t* p) {
+    const U32 bits = BitsOf(a), upper = ShiftRight<16>(bits);
+    const U32 half = AddBits(SetBits(0x7fff), And(upper, SetBits(1)));
+    StoreHalves(ShiftRight<16>(AddBits(bits, half)), p);
+  }
 };
 
 template <int kValue>

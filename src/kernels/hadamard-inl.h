@@ -24,10 +24,31 @@ inline F32 ButterfliesInVector(F32 v, int block) {
   return v;
 }
 
-// One block of at least 16 values.
-inline void HadamardBlock(float* x, int block, F32 scale) {
-  for (int i = 0; i < block; i += kLanes) Store(ButterfliesInVector(Load(x + i), block), x + i);
-  for (int distance = kLanes; distance < block; distance *= 2) {
+// The butterflies between 16 * kVectors values in registers, then a factor.
+template <int kVectors>
+inline void HadamardInRegisters(float* x, F32 factor) {
+  F32 v[kVectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < kVectors; ++i) v[i] = ButterfliesInVector(Load(x + i * kLanes), kLanes);
+#pragma GCC unroll 4
+  for (int distance = 1; distance < kVectors; distance *= 2) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kVectors; ++i) {
+      if ((i & distance) != 0) continue;
+      const F32 a = v[i], b = v[i + distance];
+      v[i] = Add(a, b);
+      v[i + distance] = Sub(a, b);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kVectors; ++i) Store(Mul(v[i], factor), x + i * kLanes);
+}
+
+// One block of more than 128 values: pieces in registers, then the distances from 128 on.
+inline void HadamardLargeBlock(float* x, int block, F32 scale) {
+  constexpr int kPiece = 8 * kLanes;
+  for (int i = 0; i < block; i += kPiece) HadamardInRegisters<8>(x + i, Set(1.0f));
+  for (int distance = kPiece; distance < block; distance *= 2) {
     for (int i = 0; i < block; i += kLanes) {
       if ((i & distance) != 0) continue;
       const F32 a = Load(x + i);
@@ -37,6 +58,22 @@ inline void HadamardBlock(float* x, int block, F32 scale) {
     }
   }
   for (int i = 0; i < block; i += kLanes) Store(Mul(Load(x + i), scale), x + i);
+}
+
+// One block of at least 16 values.
+inline void HadamardBlock(float* x, int block, F32 scale) {
+  switch (block / kLanes) {
+    case 1:
+      return HadamardInRegisters<1>(x, scale);
+    case 2:
+      return HadamardInRegisters<2>(x, scale);
+    case 4:
+      return HadamardInRegisters<4>(x, scale);
+    case 8:
+      return HadamardInRegisters<8>(x, scale);
+    default:
+      return HadamardLargeBlock(x, block, scale);
+  }
 }
 
 // Up to 16 values in blocks of less than 16.

@@ -4,7 +4,8 @@
 //
 // Vectors are logically 16 wide everywhere. Sums over 16 lanes are combined by one fixed tree
 // (lane i + lane i+8, then +4, +2, +1). Every multiply-add is fused.
-// Only <cstdint>, <cstddef> and codes.h are included here: target files may include this header.
+// Only <cstdint>, <cstddef>, codes.h and seal.h are included here: target files may include this
+// header.
 //
 // Thread-safety: tables are immutable; kernels touch only their arguments.
 #ifndef SHORTHAND_KERNELS_KERNELS_H_
@@ -14,6 +15,7 @@
 #include <cstdint>
 
 #include "kernels/codes.h"
+#include "kernels/seal.h"
 
 namespace shorthand {
 
@@ -94,6 +96,19 @@ struct KernelTable {
   // As accumulate, [first, end) being the tokens that any row sees.
   void (*accumulate_codes)(const CodedSide8& v, const FoldedWeights& w, const float* shrink,
                            int first, int end, int rows, float* out);
+
+  // Token rows first .. first+rows-1 of an exact page or of sinks, from f32 rows of `dim` values
+  // that lie `stride` apart; false if a value is not finite once rounded to `element`.
+  //   keys [tiles][dim][16], values [.][dim], dim padded to a multiple of 16 with zeros
+  bool (*write_keys)(Element element, const float* k, size_t stride, int rows, int dim, int first,
+                     void* keys);
+  bool (*write_values)(Element element, const float* v, size_t stride, int rows, int dim, int first,
+                       void* values);
+
+  // Seals one side (seal.h): exact f16 elements, [8][dim][16] or [128][dim], to its parts of a
+  // page. `scratch`: SealScratchFloats(job).
+  void (*seal)(const SealJob& job, const void* exact, uint8_t* meta, uint8_t* codes,
+               float* scratch);
 
   // 2^x for every lane of x [n], n a multiple of 16: the one exp2 of the project, for tests.
   void (*exp2)(float* x, int n);

@@ -9,8 +9,10 @@
 #include "kernels/fold-inl.h"
 #include "kernels/hadamard-inl.h"
 #include "kernels/math-inl.h"
+#include "kernels/rows-inl.h"
 #include "kernels/score-inl.h"
 #include "kernels/score_codes-inl.h"
+#include "kernels/seal-inl.h"
 #include "kernels/softmax-inl.h"
 #include "kernels/unpack-inl.h"
 
@@ -22,8 +24,9 @@ void Exp2Array(float* x, int n) {
 }
 
 constexpr KernelTable MakeTable(const char* name) {
-  return {name,  Score,     Softmax,    Accumulate,  UnpackK,         UnpackV,  Hadamard,
-          Widen, FoldQuery, ScoreCodes, FoldWeights, AccumulateCodes, Exp2Array};
+  return {name,      Score,       Softmax,   Accumulate, UnpackK,     UnpackV,
+          Hadamard,  Widen,       FoldQuery, ScoreCodes, FoldWeights, AccumulateCodes,
+          WriteKeys, WriteValues, Seal,      Exp2Array};
 }
 
 }  // namespace

@@ -49,6 +49,24 @@ inline U32 LoadLine(const uint8_t* p) {
   const __m256i* line = reinterpret_cast<const __m256i*>(p);
   return {_mm256_loadu_si256(line), _mm256_loadu_si256(line + 1)};
 }
+inline void StoreF16(F32 a, uint16_t* p) {
+  auto* halves = reinterpret_cast<__m128i*>(p);
+  _mm_storeu_si128(halves, _mm256_cvtps_ph(a.low, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  _mm_storeu_si128(halves + 1,
+                   _mm256_cvtps_ph(a.high, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+// Packing works within 128 bits: the middle quarters change places.
+inline void StoreHalves(U32 a, uint16_t* p) {
+  const __m256i mask = _mm256_set1_epi32(0xffff);
+  const __m256i packed =
+      _mm256_packus_epi32(_mm256_and_si256(a.low, mask), _mm256_and_si256(a.high, mask));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(packed, 0xd8));
+}
+inline void StoreLine(U32 a, uint8_t* p) {
+  __m256i* line = reinterpret_cast<__m256i*>(p);
+  _mm256_storeu_si256(line, a.low);
+  _mm256_storeu_si256(line + 1, a.high);
+}
 
 // Constants.
 inline F32 Set(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
@@ -73,6 +91,7 @@ inline F32 Mul(F32 a, F32 b) {
 inline F32 Div(F32 a, F32 b) {
   return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
 }
+inline F32 Sqrt(F32 a) { return {_mm256_sqrt_ps(a.low), _mm256_sqrt_ps(a.high)}; }
 inline F32 Fma(F32 a, F32 b, F32 c) {
   return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
 }
@@ -122,6 +141,38 @@ inline F32 Butterfly(F32 a) {
     return {_mm256_add_ps(a.low, a.high), _mm256_sub_ps(a.low, a.high)};
   } else {
     return {HalfButterfly<kDistance>(a.low), HalfButterfly<kDistance>(a.high)};
+  }
+}
+// Eight rows of eight.
+inline void TransposeBlock(__m256 (&rows)[8]) {
+  __m256 pairs[8], quads[8];
+  for (int i = 0; i < 8; i += 2) {
+    pairs[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
+    pairs[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
+  }
+  for (int i = 0; i < 8; i += 4) {
+    quads[i] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0x44);
+    quads[i + 1] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0xee);
+    quads[i + 2] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0x44);
+    quads[i + 3] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0xee);
+  }
+  for (int i = 0; i < 4; ++i) {
+    rows[i] = _mm256_permute2f128_ps(quads[i], quads[i + 4], 0x20);
+    rows[i + 4] = _mm256_permute2f128_ps(quads[i], quads[i + 4], 0x31);
+  }
+}
+inline void Transpose(F32 (&rows)[kLanes]) {
+  __m256 corner[4][8];  // upper left, upper right, lower left, lower right
+  for (int i = 0; i < 8; ++i) {
+    corner[0][i] = rows[i].low;
+    corner[1][i] = rows[i].high;
+    corner[2][i] = rows[i + 8].low;
+    corner[3][i] = rows[i + 8].high;
+  }
+  for (int i = 0; i < 4; ++i) TransposeBlock(corner[i]);
+  for (int i = 0; i < 8; ++i) {
+    rows[i] = {corner[0][i], corner[2][i]};
+    rows[i + 8] = {corner[1][i], corner[3][i]};
   }
 }
 

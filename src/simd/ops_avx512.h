@@ -32,6 +32,14 @@ inline F32 LoadBf16(const uint16_t* p) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 inline U32 LoadLine(const uint8_t* p) { return _mm512_loadu_si512(p); }
+inline void StoreF16(F32 a, uint16_t* p) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+inline void StoreHalves(U32 a, uint16_t* p) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(a));
+}
+inline void StoreLine(U32 a, uint8_t* p) { _mm512_storeu_si512(p, a); }
 
 // Constants.
 inline F32 Set(float x) { return _mm512_set1_ps(x); }
@@ -44,6 +52,7 @@ inline F32 Sub(F32 a, F32 b) { return _mm512_sub_ps(a, b); }
 inline F32 Mul(F32 a, F32 b) { return _mm512_mul_ps(a, b); }
 inline F32 Div(F32 a, F32 b) { return _mm512_div_ps(a, b); }
 inline F32 Fma(F32 a, F32 b, F32 c) { return _mm512_fmadd_ps(a, b, c); }
+inline F32 Sqrt(F32 a) { return _mm512_sqrt_ps(a); }
 inline F32 Max(F32 a, F32 b) { return _mm512_max_ps(a, b); }
 inline F32 Min(F32 a, F32 b) { return _mm512_min_ps(a, b); }
 inline F32 IfLess(F32 a, F32 b, F32 yes, F32 no) {
@@ -64,25 +73,51 @@ inline float MaxOfLanes(F32 a) {
   return _mm_cvtss_f32(_mm_max_ss(by2, _mm_movehdup_ps(by2)));
 }
 inline float FirstLane(F32 a) { return _mm512_cvtss_f32(a); }
+// The partner minus a is a times -1 plus the partner, which is rounded the same.
 template <int kDistance>
 inline F32 Butterfly(F32 a) {
   static_assert(kDistance == 1 || kDistance == 2 || kDistance == 4 || kDistance == 8);
+  constexpr __mmask16 kUpper = kDistance == 1   ? 0xaaaa
+                               : kDistance == 2 ? 0xcccc
+                               : kDistance == 4 ? 0xf0f0
+                                                : 0xff00;
   F32 partner;
-  __mmask16 upper;
   if constexpr (kDistance == 1) {
     partner = _mm512_permute_ps(a, 0xb1);
-    upper = 0xaaaa;
   } else if constexpr (kDistance == 2) {
     partner = _mm512_permute_ps(a, 0x4e);
-    upper = 0xcccc;
   } else if constexpr (kDistance == 4) {
     partner = _mm512_shuffle_f32x4(a, a, 0xb1);
-    upper = 0xf0f0;
   } else {
     partner = _mm512_shuffle_f32x4(a, a, 0x4e);
-    upper = 0xff00;
   }
-  return _mm512_mask_sub_ps(_mm512_add_ps(a, partner), upper, partner, a);
+  return Fma(a, _mm512_mask_blend_ps(kUpper, Set(1.0f), Set(-1.0f)), partner);
+}
+// 4 x 4 within the quarters of four rows, then the quarters of four such sets.
+inline void Transpose(F32 (&rows)[kLanes]) {
+  F32 quads[kLanes];
+#pragma GCC unroll 4
+  for (int i = 0; i < kLanes; i += 4) {
+    const F32 a = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
+    const F32 b = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
+    const F32 c = _mm512_unpacklo_ps(rows[i + 2], rows[i + 3]);
+    const F32 d = _mm512_unpackhi_ps(rows[i + 2], rows[i + 3]);
+    quads[i] = _mm512_shuffle_ps(a, c, 0x44);
+    quads[i + 1] = _mm512_shuffle_ps(a, c, 0xee);
+    quads[i + 2] = _mm512_shuffle_ps(b, d, 0x44);
+    quads[i + 3] = _mm512_shuffle_ps(b, d, 0xee);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    const F32 a = _mm512_shuffle_f32x4(quads[i], quads[i + 4], 0x88);
+    const F32 b = _mm512_shuffle_f32x4(quads[i], quads[i + 4], 0xdd);
+    const F32 c = _mm512_shuffle_f32x4(quads[i + 8], quads[i + 12], 0x88);
+    const F32 d = _mm512_shuffle_f32x4(quads[i + 8], quads[i + 12], 0xdd);
+    rows[i] = _mm512_shuffle_f32x4(a, c, 0x88);
+    rows[i + 4] = _mm512_shuffle_f32x4(b, d, 0x88);
+    rows[i + 8] = _mm512_shuffle_f32x4(a, c, 0xdd);
+    rows[i + 12] = _mm512_shuffle_f32x4(b, d, 0xdd);
+  }
 }
 
 // Bits.

@@ -63,6 +63,31 @@ inline U32 LoadLine(const uint8_t* p) {
            static_cast<uint32_t>(b[2]) << 16 | static_cast<uint32_t>(b[3]) << 24;
   });
 }
+// By integer arithmetic: the hidden bit and rounding up both carry into the exponent.
+inline uint16_t HalfOf(float x) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, x);
+  const uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u | magnitude >> 13);
+  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);
+  if (magnitude < 0x38800000u) {
+    // Adding 0.5 leaves multiples of 2^-24, the subnormals' unit, in the lowest bits.
+    const float shifted = AsFloat(magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (__builtin_bit_cast(uint32_t, shifted) - 0x3f000000u));
+  }
+  const uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);
+  return static_cast<uint16_t>(sign | (rounded - 0x38000000u) >> 13);
+}
+inline void StoreF16(F32 a, uint16_t* p) {
+  for (int i = 0; i < kLanes; ++i) p[i] = HalfOf(a.lane[i]);
+}
+inline void StoreHalves(U32 a, uint16_t* p) {
+  for (int i = 0; i < kLanes; ++i) p[i] = static_cast<uint16_t>(a.lane[i]);
+}
+inline void StoreLine(U32 a, uint8_t* p) {
+  for (int i = 0; i < kLanes; ++i) {
+    for (int j = 0; j < 4; ++j) p[4 * i + j] = static_cast<uint8_t>(a.lane[i] >> 8 * j);
+  }
+}
 
 // Constants.
 inline F32 Set(float x) {
@@ -87,6 +112,9 @@ inline F32 Mul(F32 a, F32 b) {
 }
 inline F32 Div(F32 a, F32 b) {
   return EachLane<F32>([&](int i) { return a.lane[i] / b.lane[i]; });
+}
+inline F32 Sqrt(F32 a) {
+  return EachLane<F32>([&](int i) { return __builtin_sqrtf(a.lane[i]); });
 }
 inline F32 Fma(F32 a, F32 b, F32 c) {
   return EachLane<F32>([&](int i) { return __builtin_fmaf(a.lane[i], b.lane[i], c.lane[i]); });
@@ -123,6 +151,15 @@ inline F32 Butterfly(F32 a) {
     const float partner = a.lane[i ^ kDistance];
     return (i & kDistance) != 0 ? partner - a.lane[i] : a.lane[i] + partner;
   });
+}
+inline void Transpose(F32 (&rows)[kLanes]) {
+  for (int i = 0; i < kLanes; ++i) {
+    for (int j = 0; j < i; ++j) {
+      const float upper = rows[j].lane[i];
+      rows[j].lane[i] = rows[i].lane[j];
+      rows[i].lane[j] = upper;
+    }
+  }
 }
 
 // Bits.

@@ -1,0 +1,161 @@
+// Speed of writing rows into exact pages and of sealing pages, in nanoseconds of processor time a
+// value, per target.
+//
+// `codec`: the same side read back and sealed by the codec that defines its bytes.
+// Thread-safety: one thread.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache/page_sealer.h"
+
+namespace shorthand {
+namespace {
+
+constexpr int kDim = 128;
+constexpr int kHeads = 8;
+
+struct FreeDeleter {
+  void operator()(void* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<uint8_t, FreeDeleter>;
+
+Memory Allocate(size_t bytes) {
+  return Memory(static_cast<uint8_t*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)));
+}
+
+double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+// A layer of one head in which `side` stands for keys or for values, the other one being f16.
+LayerFormat LayerOf(const std::string& side, SideKind kind) {
+  const bool key = kind == SideKind::kKey;
+  const Result<Recipe> recipe = Recipe::Parse(key ? "k=" + side + ",v=f16" : "k=f16,v=" + side);
+  LayerFormat layer;
+  layer.kv_heads = 1;
+  layer.k = *ResolveSide(recipe->kv.k, SideKind::kKey, kDim);
+  layer.v = *ResolveSide(recipe->kv.v, SideKind::kValue, kDim);
+  layer.exact_k = ExactFormatOf(layer.k);
+  layer.exact_v = ExactFormatOf(layer.v);
+  layer.sealed = LayoutOf(layer.k, layer.v);
+  layer.exact = LayoutOf(layer.exact_k, layer.exact_v);
+  return layer;
+}
+
+std::vector<float> Rows(int rows) {
+  std::vector<float> x(static_cast<size_t>(rows) * kHeads * kDim);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i % 1009));
+  return x;
+}
+
+// One side of a page, and what sealing it by a target or by its codec takes.
+struct SealCase {
+  std::string side;
+  SideKind kind;
+  const KernelTable* table;  // null: the codec
+};
+
+void BenchSeal(benchmark::State& state, const SealCase& c) {
+  const LayerFormat layer = LayerOf(c.side, c.kind);
+  const bool key = c.kind == SideKind::kKey;
+  const SideFormat& side = key ? layer.k : layer.v;
+  const SidePart& part = key ? layer.sealed.k : layer.sealed.v;
+  const ExactRows rows(layer);
+  const Memory exact = Allocate(layer.exact.bytes), page = Allocate(layer.sealed.bytes);
+  const std::vector<float> x = Rows(kPageTokens);
+  rows.WriteKeys(exact.get(), 0, kPageTokens, x.data(), kDim);
+  uint8_t* values = exact.get() + rows.ValueOffset(kPageTokens);
+  rows.WriteValues(values, 0, kPageTokens, x.data(), kDim);
+
+  const SealJob job = *SealJobOf(side, 0);
+  const Memory scratch =
+      Allocate(std::max(SealScratchBytes(side), SealScratchFloats(job) * sizeof(float)));
+  std::vector<float> read(static_cast<size_t>(kPageTokens) * kDim);
+  PageDescriptor descriptor;
+  const double start = CpuSeconds();
+  for (auto _ : state) {
+    if (c.table != nullptr) {
+      c.table->seal(job, key ? exact.get() : values, page.get() + part.meta_offset,
+                    page.get() + part.codes_offset, reinterpret_cast<float*>(scratch.get()));
+    } else {
+      if (key) {
+        rows.ReadKeys(exact.get(), kPageTokens, read.data());
+      } else {
+        rows.ReadValues(values, kPageTokens, read.data());
+      }
+      SealSide(side, read.data(), 0, part, page.get(), &descriptor, scratch.get());
+    }
+    benchmark::DoNotOptimize(page.get());
+    benchmark::ClobberMemory();
+  }
+  state.counters["ns/value"] =
+      (CpuSeconds() - start) * 1e9 / (static_cast<double>(state.iterations()) * kPageTokens * kDim);
+}
+
+// Rows of kHeads heads into the pages of each, `run` tokens at a time.
+void BenchWrite(benchmark::State& state, const KernelTable* table, SideKind kind, int run) {
+  const std::vector<float> x = Rows(kPageTokens);
+  const size_t page_bytes = size_t{2} * kPageTokens * kDim;
+  const Memory pages = Allocate(page_bytes * kHeads);
+  const auto write = kind == SideKind::kKey ? table->write_keys : table->write_values;
+  const double start = CpuSeconds();
+  for (auto _ : state) {
+    for (int t = 0; t < kPageTokens; t += run) {
+      for (int h = 0; h < kHeads; ++h) {
+        const float* from = x.data() + (static_cast<size_t>(t) * kHeads + h) * kDim;
+        benchmark::DoNotOptimize(
+            write(Element::kF16, from, kHeads * kDim, run, kDim, t, pages.get() + h * page_bytes));
+      }
+    }
+    benchmark::ClobberMemory();
+  }
+  state.counters["ns/value"] =
+      (CpuSeconds() - start) * 1e9 / (static_cast<double>(state.iterations()) * x.size());
+}
+
+void RegisterTarget(const std::string& name, const KernelTable* table) {
+  for (const char* side : {"u4/tok", "u4/ch", "i8/tok", "i8/ch", "u2/ch32", "rn2/ch", "rn4/tok",
+                           "nf4/tok", "lm4/tok", "lm4/ch", "had:u4/tok", "had:lm4/tok",
+                           "mu:had:lm4/tok", "u5/tok", "u6/ch", "had:lm3/tok32"}) {
+    const std::string text = side;
+    benchmark::RegisterBenchmark(("seal_k/" + text + "/" + name).c_str(), BenchSeal,
+                                 SealCase{text, SideKind::kKey, table});
+    if (text.substr(0, 2) == "mu") continue;
+    benchmark::RegisterBenchmark(("seal_v/" + text + "/" + name).c_str(), BenchSeal,
+                                 SealCase{text, SideKind::kValue, table});
+  }
+  if (table == nullptr) return;
+  for (const int run : {1, 16, 128}) {
+    const std::string suffix = "/run" + std::to_string(run) + "/" + name;
+    benchmark::RegisterBenchmark(("write_k" + suffix).c_str(), BenchWrite, table, SideKind::kKey,
+                                 run);
+    benchmark::RegisterBenchmark(("write_v" + suffix).c_str(), BenchWrite, table, SideKind::kValue,
+                                 run);
+  }
+}
+
+void RegisterAll() {
+  int count = 0;
+  const TargetEntry* entries = CompiledTargets(&count);
+  for (int i = 0; i < count; ++i) {
+    if (entries[i].supported) RegisterTarget(entries[i].table->name, entries[i].table);
+  }
+  RegisterTarget("codec", nullptr);
+}
+
+}  // namespace
+}  // namespace shorthand
+
+int main(int argc, char** argv) {
+  shorthand::RegisterAll();
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

@@ -1,0 +1,175 @@
+// Sealing by kernels against the codecs that define the bytes: every format with a kernel, on every
+// target of this machine.
+#include "cache/page_sealer.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <string>
+#include <tuple>
+
+#include "base/half.h"
+#include "kernels/kernels_testing.h"
+#include "quant/page_test_util.h"
+
+namespace shorthand {
+namespace {
+
+constexpr int kDims[] = {8, 16, 64, 80, 96, 128, 256};
+constexpr int kFirstTokens[] = {0, 3, 17, 127, 128};
+
+// Values of a side that f16 holds exactly, by name.
+struct Data {
+  std::string name;
+  std::vector<float> x;  // [128][dim]
+};
+
+std::vector<Data> AllData(int dim) {
+  const size_t n = static_cast<size_t>(kPageTokens) * dim;
+  std::mt19937 generator(dim);
+  std::normal_distribution<float> normal;
+  const auto filled = [&](auto value) {
+    std::vector<float> x(n);
+    for (size_t i = 0; i < n; ++i) x[i] = RoundToF16(value(i));
+    return x;
+  };
+  const auto pick = [&](std::initializer_list<float> values) {
+    return values.begin()[generator() % values.size()];
+  };
+  std::vector<Data> all = {
+      {"random", filled([&](size_t i) { return normal(generator) * (1 + i % dim % 5); })},
+      {"constant", filled([](size_t) { return -1.5f; })},
+      {"zeros", filled([](size_t) { return 0.0f; })},
+      {"signed zeros", filled([&](size_t) {
+         return pick({0.0f, -0.0f});
+       })},
+      {"zeros and ones", filled([&](size_t) {
+         return pick({0.0f, -0.0f, 1.0f});
+       })},
+      {"extremes", filled([&](size_t) {
+         return pick({65504.0f, -65504.0f, 1.0f});
+       })},
+      {"subnormals", filled([&](size_t) {
+         return pick({0x1p-24f, -0x3p-24f, 0x1p-20f});
+       })},
+      // Quarters: with the scales that result, many quotients are ties.
+      {"ties", filled([&](size_t) { return static_cast<float>(generator() % 61) / 4 - 7.5f; })},
+      {"outlier", filled([&](size_t) { return normal(generator) / 16; })},
+  };
+  all.back().x[n * 5 / 7] = 1000.0f;
+  return all;
+}
+
+LayerFormat LayerOf(const SideFormat& k, const SideFormat& v) {
+  LayerFormat layer;
+  layer.kv_heads = 1;
+  layer.k = k;
+  layer.v = v;
+  layer.exact_k = ExactFormatOf(k);
+  layer.exact_v = ExactFormatOf(v);
+  layer.sealed = LayoutOf(k, v);
+  layer.exact = LayoutOf(layer.exact_k, layer.exact_v);
+  return layer;
+}
+
+// The page of a layer with the same rows as keys and as values, sealed by the codecs.
+struct Reference {
+  Reference(const LayerFormat& layer, const std::vector<float>& x, int first)
+      : page(layer.sealed.bytes, 0x55) {
+    descriptor.first_token = first;
+    const SealedSide k(layer.k, x, first), v(layer.v, x, first);
+    std::copy(k.page.begin(), k.page.end(), page.begin() + layer.sealed.k.meta_offset);
+    std::copy(v.page.begin(), v.page.end(), page.begin() + layer.sealed.v.meta_offset);
+  }
+  AlignedVector<uint8_t> page;
+  PageDescriptor descriptor;
+};
+
+AlignedVector<uint8_t> ExactPage(const LayerFormat& layer, const std::vector<float>& x) {
+  AlignedVector<uint8_t> page(layer.exact.bytes);
+  const ExactRows rows(layer);
+  const int dim = layer.k.dim;
+  EXPECT_TRUE(rows.WriteKeys(page.data(), 0, kPageTokens, x.data(), dim));
+  EXPECT_TRUE(
+      rows.WriteValues(page.data() + rows.ValueOffset(kPageTokens), 0, kPageTokens, x.data(), dim));
+  return page;
+}
+
+void CheckPage(const LayerFormat& layer, const Data& data, int first) {
+  const Reference want(layer, data.x, first);
+  const AlignedVector<uint8_t> exact = ExactPage(layer, data.x);
+  for (const KernelTable* table : RunnableTargets()) {
+    AlignedVector<uint8_t> page(layer.sealed.bytes, 0x55);
+    PageDescriptor descriptor;
+    PageSealer(layer, *table).Seal(exact.data(), first, page.data(), &descriptor);
+    const auto at = std::mismatch(page.begin(), page.end(), want.page.begin());
+    ASSERT_TRUE(at.first == page.end())
+        << table->name << ", " << data.name << ", first token " << first << ": byte "
+        << at.first - page.begin() << " of " << page.size() << " is " << int{*at.first} << " not "
+        << int{*at.second} << "; codes of K from " << layer.sealed.k.codes_offset
+        << ", metadata of V from " << layer.sealed.v.meta_offset << ", codes of V from "
+        << layer.sealed.v.codes_offset;
+    EXPECT_EQ(descriptor.first_token, want.descriptor.first_token);
+    EXPECT_EQ(descriptor.clipped_values, 0u);
+  }
+}
+
+bool HasKernel(const Codec& codec) {
+  return codec.document == "uniform" || codec.document == "table";
+}
+
+// One format as keys and as values, over all data and first tokens.
+void CheckFormat(const std::string& key_text, const std::string& value_text, int dim) {
+  const LayerFormat layer = LayerOf(ResolveText(key_text, SideKind::kKey, dim),
+                                    ResolveText(value_text, SideKind::kValue, dim));
+  ASSERT_TRUE(SealJobOf(layer.k, 0).has_value());
+  for (const Data& data : AllData(dim)) {
+    for (const int first : kFirstTokens) {
+      SCOPED_TRACE(key_text + ", head of " + std::to_string(dim));
+      CheckPage(layer, data, first);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+class PageSealerTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(PageSealerTest, EveryCodeAndGroupAsItsCodec) {
+  for (const Codec& codec : Registry()) {
+    if (!HasKernel(codec)) continue;
+    for (const std::string group : {"/tok", "/tok32", "/tok64", "/ch", "/ch32"}) {
+      if (group == "/tok32" && GetParam() % 32 != 0) continue;
+      if (group == "/tok64" && GetParam() % 64 != 0) continue;
+      const std::string text = std::string(codec.name) + group;
+      CheckFormat(text, text, GetParam());
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_P(PageSealerTest, StepsAndTunesAsTheirCodec) {
+  const std::tuple<const char*, const char*> formats[] = {
+      {"mu:u4/tok", "had:u4/tok"},          {"mu:had:lm4/tok", "had:lm4/tok"},
+      {"had:u2/ch32", "had:lm3/ch"},        {"had:i8/tok", "had:rn3/ch32"},
+      {"u4/tok:clip0.9", "u3/ch:clip0.75"}, {"rn3/ch:clip0.9", "i4/tok:clip0.5"},
+      {"had:lm2/tok:norm", "lm4/ch:norm"},  {"mu:lm4/tok:norm", "lm3/tok:norm"}};
+  for (const auto& [key, value] : formats) {
+    CheckFormat(key, value, GetParam());
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Heads, PageSealerTest, ::testing::ValuesIn(kDims));
+
+TEST(PageSealerFormatsTest, OtherCodesHaveNoKernel) {
+  for (const Codec& codec : Registry()) {
+    if (HasKernel(codec)) continue;
+    const std::string group = codec.scale_type == ScaleType::kPage ? "/page" : "";
+    const SideFormat side = ResolveText(std::string(codec.name) + group, SideKind::kKey, 64);
+    EXPECT_FALSE(SealJobOf(side, 0).has_value()) << codec.name;
+  }
+  EXPECT_FALSE(SealJobOf(ResolveText("f16", SideKind::kKey, 64), 0).has_value());
+}
+
+}  // namespace
+}  // namespace shorthand

@@ -1,0 +1,65 @@
+// What the sealing kernel is told about one side of a page: a format of the uniform or table
+// families, reduced to plain numbers.
+//
+// The rules are those of docs/formats/uniform.md and table.md, the bytes those of the codecs in
+// src/quant. Only <cstddef> and <cstdint> are included here: target files may include this header.
+// Thread-safety: plain data.
+#ifndef SHORTHAND_KERNELS_SEAL_H_
+#define SHORTHAND_KERNELS_SEAL_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shorthand {
+
+// How a group's scale and offset follow from its values.
+enum class SealRule : uint8_t {
+  kUnsigned,         // uB: least and largest value
+  kSigned,           // iB: largest magnitude
+  kNormalFloat,      // nfB: largest magnitude
+  kLloydMax,         // lmB: root mean square, then fitted to the chosen levels
+  kRangeNormalised,  // rnB: middle and half of the range
+};
+
+struct SealJob {
+  SealRule rule;
+  bool key;          // else value
+  bool per_channel;  // scales; else per token
+  bool mean;         // keys: the page mean is subtracted
+  bool norm;         // kLloydMax: the scale keeps the norm instead of the least squared error
+  int dim;
+  int padded_dim;       // a multiple of 16
+  int bits;             // 2 3 4 5 6 8; tables up to 4
+  int group;            // channels (a multiple of 16, or all) or tokens that share a scale
+  int hadamard;         // block length, 0: none
+  int first_token;      // tokens before it take no part
+  float clip;           // of kUnsigned, kSigned, kRangeNormalised
+  float step;           // of tables: one level, in what the rule normalises by
+  const float* levels;  // [2^bits] of tables, ascending
+  uint8_t zero_code;    // what padding channels and skipped tokens hold
+};
+
+// Scales of a side.
+constexpr int SealScaleCount(const SealJob& job) {
+  return job.per_channel ? 128 / job.group * job.padded_dim : job.dim / job.group * 128;
+}
+
+// Floats from one lane tile of the working memory to the next: a line more than the tile holds, so
+// that the tiles do not fall on the same lines of a cache.
+constexpr size_t SealTileFloats(int positions) { return (size_t{1} + positions) * 16; }
+
+// Floats of a side: tiles of 16 tokens (keys) or 16 channels (values).
+constexpr size_t SealSideFloats(const SealJob& job) {
+  return job.key ? 8 * SealTileFloats(job.padded_dim) : job.padded_dim / 16 * SealTileFloats(128);
+}
+
+// Floats of working memory: the values, the levels chosen for them, five numbers a scale, two a
+// channel.
+constexpr size_t SealScratchFloats(const SealJob& job) {
+  return 2 * SealSideFloats(job) + 5 * static_cast<size_t>(SealScaleCount(job)) +
+         2 * static_cast<size_t>(job.padded_dim);
+}
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_KERNELS_SEAL_H_

@@ -1,0 +1,117 @@
+// Sealing, first part: exact elements to the floats that are coded. Widening, the page mean of
+// keys, the Hadamard transform. Compiled per target, after that target's ops file.
+//
+// Keys keep the layout of their exact page, tokens on the lanes: a transform over channels is then
+// arithmetic between whole vectors, and codes come out in the order of a tile's bytes.
+// Thread-safety: touches only its arguments.
+#ifndef SHORTHAND_KERNELS_SEAL_STEPS_INL_H_
+#define SHORTHAND_KERNELS_SEAL_STEPS_INL_H_
+
+#include "kernels/elements-inl.h"
+#include "kernels/hadamard-inl.h"
+#include "kernels/seal.h"
+
+namespace shorthand {
+namespace {
+
+inline constexpr int kMaxSealDim = 1024;
+inline constexpr float kMaxHalf = 65504.0f;
+
+// Stores what a scale, offset or mean is kept as: the nearest finite f16.
+inline void StoreFiniteF16(F32 x, uint16_t* p) {
+  StoreF16(Min(Max(x, Set(-kMaxHalf)), Set(kMaxHalf)), p);
+}
+
+// Means of the channels of keys [8][dim][16], over the tokens from `first` on, one after the other.
+inline void KeyMeans(const uint16_t* keys, int dim, int first, uint16_t* mean) {
+  for (int c = 0; c < dim; c += kLanes) {
+    F32 sum = Set(0.0f);
+    for (int token = first / kLanes * kLanes; token < kPageSlots; token += kLanes) {
+      F32 rows[kLanes];
+      for (int i = 0; i < kLanes; ++i) rows[i] = LoadF16(keys + (token * dim) + (c + i) * kLanes);
+      Transpose(rows);
+      const int start = first > token ? first - token : 0;
+      for (int i = start; i < kLanes; ++i) sum = Add(sum, rows[i]);
+    }
+    const float count = first < kPageSlots ? static_cast<float>(kPageSlots - first) : 1.0f;
+    StoreFiniteF16(Div(sum, Set(count)), mean + c);
+  }
+}
+
+// kRadix vectors at x + i * stride: the butterflies among them, then a factor.
+template <int kRadix>
+inline void ButterfliesAcross(float* x, size_t stride, F32 factor) {
+  F32 v[kRadix];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRadix; ++i) v[i] = Load(x + i * stride);
+#pragma GCC unroll 4
+  for (int distance = 1; distance < kRadix; distance *= 2) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRadix; ++i) {
+      if ((i & distance) != 0) continue;
+      const F32 a = v[i], b = v[i + distance];
+      v[i] = Add(a, b);
+      v[i + distance] = Sub(a, b);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRadix; ++i) Store(Mul(v[i], factor), x + i * stride);
+}
+
+// The butterflies of x [channels][16] at distances `distance` .. `distance * kRadix / 2`.
+template <int kRadix>
+inline void ButterflyPass(float* x, int channels, int distance, F32 factor) {
+  const size_t stride = static_cast<size_t>(distance) * kLanes;
+  for (int start = 0; start < channels; start += distance * kRadix) {
+    for (int i = start; i < start + distance; ++i) {
+      ButterfliesAcross<kRadix>(x + static_cast<size_t>(i) * kLanes, stride, factor);
+    }
+  }
+}
+
+// Hadamard over the channels of x [channels][16].
+inline void HadamardAcross(float* x, int channels, int block) {
+  const F32 one = Set(1.0f), factor = Set(InverseRoot(block));
+  int distance = 1;
+  for (; block / distance > 8; distance *= 8) ButterflyPass<8>(x, channels, distance, one);
+  switch (block / distance) {
+    case 8:
+      return ButterflyPass<8>(x, channels, distance, factor);
+    case 4:
+      return ButterflyPass<4>(x, channels, distance, factor);
+    case 2:
+      return ButterflyPass<2>(x, channels, distance, factor);
+  }
+}
+
+// The tokens [first, end), multiples of 16, of keys [8][dim][16] -> x, the same shape.
+inline void KeySteps(const SealJob& job, const uint16_t* keys, const float* means, int first,
+                     int end, float* x) {
+  const int dim = job.padded_dim;
+  for (int token = first; token < end; token += kLanes) {
+    const uint16_t* from = keys + static_cast<size_t>(token) * dim;
+    float* to = x + token / kLanes * SealTileFloats(dim);
+    for (int c = 0; c < dim; ++c) {
+      Store(Sub(LoadF16(from + c * kLanes), Set(means[c])), to + c * kLanes);
+    }
+    if (job.hadamard > 1) HadamardAcross(to, job.dim, job.hadamard);
+  }
+}
+
+// The tokens [first, end) of values [128][dim] -> x [dim / 16][128][16].
+inline void ValueSteps(const SealJob& job, const uint16_t* values, int first, int end, float* x) {
+  float row[kMaxSealDim];
+  for (int t = first; t < end; ++t) {
+    const uint16_t* from = values + static_cast<size_t>(t) * job.padded_dim;
+    for (int c = 0; c < job.padded_dim; c += kLanes) Store(LoadF16(from + c), row + c);
+    if (job.hadamard > 1) Hadamard(row, job.dim, job.hadamard);
+    for (int c = 0; c < job.padded_dim; c += kLanes) {
+      Store(Load(row + c), x + c / kLanes * SealTileFloats(kPageSlots) + t * kLanes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shorthand
+
+#endif  // SHORTHAND_KERNELS_SEAL_STEPS_INL_H_
