@@ -65,10 +65,10 @@ TEST(AttentionTargets, EveryNumberOfRowsGivesTheSameBits) {
   }
 }
 
-// Loud channels need a second limb; a query of zeros has none to round.
+// A loud channel needs a second limb for 6-bit keys; a query of zeros has none to round.
 TEST(AttentionTargets, LoudAndSilentQueriesGiveTheSameBits) {
   const TestModel model(TestShape(1, 1, 4, 64));
-  auto cache = OpenCache(model.shape(), "k=u4/ch,v=u4/tok");
+  auto cache = OpenCache(model.shape(), "k=u6/ch,v=u4/tok");
   const SequenceId id = cache->Create();
   model.Feed(*cache, id, Text(400), 400);
   const std::vector<TestModel::Item> items = {{id, Text(1)}};

@@ -310,6 +310,21 @@ TEST_F(Attention, CutEntries) {
   }
 }
 
+TEST_F(Attention, ScoresBeyondF32FailTheBatch) {
+  const TestModel model(TestShape(1, 1, 1, 64));
+  auto cache = OpenCache(model.shape(), "f16");
+  const std::vector<TestModel::Item> items = {{cache->Create(), Text(3)}};
+  auto batch = model.BeginBatch(*cache, items);
+  auto plan = *AttentionPlan::Create(*batch);
+  std::vector<float> k(3 * 64, 6e4f), v(3 * 64, 1.0f), q(3 * 64, 1e38f), out(3 * 64);
+  batch->Write(0, k.data(), v.data(), 0, 1);
+  batch->Seal(0, 0, 1);
+  plan->Run({0, q.data(), out.data(), nullptr}, 0, 1);
+  const Status status = batch->Commit();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("score of layer 0"));
+}
+
 TEST_F(Attention, ANonFiniteQueryFailsTheBatch) {
   const TestModel model(TestShape(1, 1, 1, 64));
   auto cache = OpenCache(model.shape(), "f16");

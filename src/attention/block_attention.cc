@@ -291,15 +291,17 @@ void BlockAttention::Accumulate(const Rows& rows, const float* shrink, int pass_
   kernels_.accumulate_codes(codes, folded, shrink, least, most, pass_rows, out);
 }
 
-void BlockAttention::Finish(SoftmaxStates states) {
+bool BlockAttention::Finish(SoftmaxStates states) {
+  bool finite = true;
   for (int row = 0; row < rows_; ++row) {
     const size_t token = block_.first_row + row / query_heads_;
     const size_t head = kv_head_ * query_heads_ + row % query_heads_;
     const float sink_logit = args_.sink_logits != nullptr ? args_.sink_logits[head]
                                                           : -std::numeric_limits<float>::infinity();
-    states.Finish(kernels_, row, format_.v.hadamard, sink_logit, format_.v.dim,
-                  args_.out + (token * shape_.query_heads + head) * format_.v.dim);
+    finite &= states.Finish(kernels_, row, format_.v.hadamard, sink_logit, format_.v.dim,
+                            args_.out + (token * shape_.query_heads + head) * format_.v.dim);
   }
+  return finite;
 }
 
 }  // namespace shorthand

@@ -44,7 +44,8 @@ class BlockAttention {
   bool GatherQueries();
   // The states of one split, from nothing.
   void RunSplit(int split, SoftmaxStates states);
-  void Finish(SoftmaxStates states);
+  // Writes the outputs. False if one is not finite.
+  bool Finish(SoftmaxStates states);
 
  private:
   // A run of the block's tokens and how they see an entry.

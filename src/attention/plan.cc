@@ -95,11 +95,13 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
     const int head = i % heads;
     BlockAttention attention(*batch_, *kernels_, args, paths_[args.layer], row_block, head,
                              &scratch);
-    if (!attention.GatherQueries()) {
+    auto expect_finite = [&](bool finite, const char* what) {
+      if (finite) return;
       batch_->Fail(InvalidArgument(fmt::format(
-          "a query of layer {} in rows {} to {} is not finite; nothing of the batch was kept",
+          "{} of layer {} in rows {} to {} is not finite; nothing of the batch was kept", what,
           args.layer, row_block.first_row, row_block.first_row + row_block.tokens - 1)));
-    }
+    };
+    expect_finite(attention.GatherQueries(), "a query");
     const size_t floats = SoftmaxStates::Floats(attention.rows(), v_dim);
     scratch.joined.resize(floats);
     SoftmaxStates joined(scratch.joined.data(), attention.rows(), v_dim);
@@ -111,7 +113,7 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
         attention.RunSplit(s, split);
         joined.Join(*kernels_, split);
       }
-      attention.Finish(joined);
+      expect_finite(attention.Finish(joined), "an attention score");
       continue;
     }
     auto partial = [&](int s) {
@@ -127,7 +129,7 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
     for (int s = row_block.first_split; s < row_block.end_split; ++s) {
       joined.Join(*kernels_, partial(s));
     }
-    attention.Finish(joined);
+    expect_finite(attention.Finish(joined), "an attention score");
   }
 }
 

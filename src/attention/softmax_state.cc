@@ -1,6 +1,7 @@
 #include "attention/softmax_state.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace shorthand {
@@ -30,7 +31,7 @@ void SoftmaxStates::Join(const KernelTable& kernels, const SoftmaxStates& later)
   for (int i = 0; i < kSpaces * rows_; ++i) {
     RowState& a = *state(kModel, i);
     const RowState& b = *later.state(kModel, i);
-    if (b.max == kNothing) continue;
+    if (b.max == kNothing && b.sum == 0) continue;
     const float max = std::max(a.max, b.max);
     const Factors f = Exp2(kernels, a.max - max, b.max - max);
     a.sum = a.sum * f.a + b.sum * f.b;
@@ -41,7 +42,7 @@ void SoftmaxStates::Join(const KernelTable& kernels, const SoftmaxStates& later)
   }
 }
 
-void SoftmaxStates::Finish(const KernelTable& kernels, int row, int hadamard, float sink_logit,
+bool SoftmaxStates::Finish(const KernelTable& kernels, int row, int hadamard, float sink_logit,
                            int out_dim, float* result) {
   const RowState& model = *state(kModel, row);
   const RowState& rotated = *state(kRotated, row);
@@ -49,7 +50,7 @@ void SoftmaxStates::Finish(const KernelTable& kernels, int row, int hadamard, fl
   const float max = std::max({model.max, rotated.max, sink});
   if (std::max(model.max, rotated.max) == kNothing) {
     std::fill_n(result, out_dim, 0.0f);
-    return;
+    return model.sum == 0 && rotated.sum == 0;  // else NaN scores alone were seen
   }
   const Factors f = Exp2(kernels, model.max - max, rotated.max - max, sink - max);
   const float sum = model.sum * f.a + rotated.sum * f.b + f.c;
@@ -59,6 +60,7 @@ void SoftmaxStates::Finish(const KernelTable& kernels, int row, int hadamard, fl
   for (int c = 0; c < out_dim; ++c) {
     result[c] = (model_out[c] * f.a + rotated_out[c] * f.b) / sum;
   }
+  return std::isfinite(max) && std::isfinite(sum);
 }
 
 }  // namespace shorthand

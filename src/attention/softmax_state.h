@@ -32,8 +32,9 @@ class SoftmaxStates {
   void Join(const KernelTable& kernels, const SoftmaxStates& later);
   // Divides, undoes a Hadamard transform of `hadamard` channels (0: none) in the rotated space and
   // writes the first `out_dim` channels. A row that saw nothing becomes zeros.
+  // False if scores beyond the range of f32 left no finite result.
   //   sink_logit: joins the denominator; -inf: none
-  void Finish(const KernelTable& kernels, int row, int hadamard, float sink_logit, int out_dim,
+  bool Finish(const KernelTable& kernels, int row, int hadamard, float sink_logit, int out_dim,
               float* out);
 
   RowState* state(Space space, int row) const {
