@@ -7,11 +7,12 @@ build_dir := build/release
 jobs := $(shell nproc)
 configure_flags := -DCMAKE_COMPILE_WARNING_AS_ERROR=$(if $(CI),ON,OFF)
 
-.PHONY: help build demo test clean
+.PHONY: help build demo test bars clean
 
 help:
 	@echo "make demo    what it is, on a real model: plans, a text, a table of figures"
 	@echo "make test    all tests"
+	@echo "make bars    the figures that must be reached, measured on real models; takes hours"
 	@echo "make build   the command, $(build_dir)/bin/shorthand"
 	@echo "make clean   removes build/; the packages in .venv and the models stay"
 
@@ -29,6 +30,10 @@ test: build
 
 demo: build
 	@scripts/demo $(build_dir)/bin/shorthand
+
+bars:
+	@scripts/setup
+	@scripts/bars
 
 clean:
 	@rm -rf build
