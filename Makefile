@@ -12,7 +12,7 @@ configure_flags := -DCMAKE_COMPILE_WARNING_AS_ERROR=$(if $(CI),ON,OFF)
 help:
 	@echo "make demo    what it is, on a real model: plans, a text, a table of figures"
 	@echo "make test    all tests"
-	@echo "make bars    the figures that must be reached, measured on real models; takes hours"
+	@echo "make bars    the figures that must be reached, measured on real models: an hour or so"
 	@echo "make build   the command, $(build_dir)/bin/shorthand"
 	@echo "make clean   removes build/; the packages in .venv and the models stay"
 
