@@ -40,18 +40,10 @@ std::vector<Data> AllData(int dim) {
       {"random", filled([&](size_t i) { return normal(generator) * (1 + i % dim % 5); })},
       {"constant", filled([](size_t) { return -1.5f; })},
       {"zeros", filled([](size_t) { return 0.0f; })},
-      {"signed zeros", filled([&](size_t) {
-         return pick({0.0f, -0.0f});
-       })},
-      {"zeros and ones", filled([&](size_t) {
-         return pick({0.0f, -0.0f, 1.0f});
-       })},
-      {"extremes", filled([&](size_t) {
-         return pick({65504.0f, -65504.0f, 1.0f});
-       })},
-      {"subnormals", filled([&](size_t) {
-         return pick({0x1p-24f, -0x3p-24f, 0x1p-20f});
-       })},
+      {"signed zeros", filled([&](size_t) { return pick({0.0f, -0.0f}); })},
+      {"zeros and ones", filled([&](size_t) { return pick({0.0f, -0.0f, 1.0f}); })},
+      {"extremes", filled([&](size_t) { return pick({65504.0f, -65504.0f, 1.0f}); })},
+      {"subnormals", filled([&](size_t) { return pick({0x1p-24f, -0x3p-24f, 0x1p-20f}); })},
       // Quarters: with the scales that result, many quotients are ties.
       {"ties", filled([&](size_t) { return static_cast<float>(generator() % 61) / 4 - 7.5f; })},
       {"outlier", filled([&](size_t) { return normal(generator) / 16; })},
