@@ -6,6 +6,7 @@
 
 #include "quant/format.h"
 #include "quant/hadamard.h"
+#include "quant/recipe_names.h"
 
 namespace shorthand {
 namespace {
@@ -14,40 +15,6 @@ constexpr int kMinHeadDim = 8;
 constexpr int kLaneChannels = 16;
 
 int RoundUp(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
-
-// The letters of a code, without its bits.
-std::string_view Letters(Code code) {
-  switch (code) {
-    case Code::kInt:
-      return "i";
-    case Code::kUint:
-      return "u";
-    case Code::kWater:
-      return "w";
-    case Code::kNf:
-      return "nf";
-    case Code::kLm:
-      return "lm";
-    case Code::kRn:
-      return "rn";
-    case Code::kNuq:
-      return "nuq";
-    case Code::kF32:
-      return "f32";
-    case Code::kF16:
-      return "f16";
-    case Code::kBf16:
-      return "bf16";
-    default:
-      return FindCodec(code, 0)->name;
-  }
-}
-
-std::string NameOf(const Side& side) {
-  if (side.code == Code::kWater) return fmt::format("w{}", side.width.value());
-  return side.bits == 0 ? std::string(Letters(side.code))
-                        : fmt::format("{}{}", Letters(side.code), side.bits);
-}
 
 Status CheckDim(int dim) {
   if (dim >= kMinHeadDim && dim <= kMaxHeadDim && dim % 8 == 0) return OkStatus();
@@ -66,7 +33,7 @@ Status CheckSupported(const Side& side) {
   if (side.smooth) return Missing("smooth");
   if (side.bal) return Missing("bal");
   if (side.rot) return Missing("rot");
-  if (side.code == Code::kWater || side.code == Code::kNuq) return Missing(NameOf(side));
+  if (side.code == Code::kWater || side.code == Code::kNuq) return Missing(CodeText(side));
   if (side.axis == Axis::kGrid) return Missing("/grid");
   if (side.mse) return Missing("mse");
   if (side.ub) return Missing("ub");
@@ -160,7 +127,7 @@ Status ResolveGroup(const Side& side, SideFormat* format) {
 Result<SideFormat> ResolveExact(const Side& side, SideFormat format) {
   if (side.mu || side.hadamard != kNoHadamard || side.axis != Axis::kNone) {
     return InvalidArgument(
-        fmt::format("'{}' is stored as it is; it takes no steps and no group.", NameOf(side)));
+        fmt::format("'{}' is stored as it is; it takes no steps and no group.", CodeText(side)));
   }
   format.exact = true;
   format.bits = side.code == Code::kF32 ? 32 : 16;
@@ -182,7 +149,7 @@ Result<SideFormat> ResolveSide(const Side& side, SideKind kind, int dim) {
 
   format.codec = FindCodec(side.code, side.bits);
   if (format.codec == nullptr) {
-    return InvalidArgument(fmt::format("There is no code '{}'.", NameOf(side)));
+    return InvalidArgument(fmt::format("There is no code '{}'.", CodeText(side)));
   }
   format.bits = format.codec->bits;
   format.has_offset = format.codec->has_offset;

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +14,7 @@
 #include "model_path.h"
 #include "plan/units.h"
 #include "progress.h"
+#include "result_files.h"
 #include "terminal.h"
 
 namespace shorthand {
@@ -59,25 +58,6 @@ struct Options {
   bool json = false;
 };
 
-// An evaluation takes minutes; a file that cannot be written should not be found out after it.
-Status CheckCsvFile(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::path folder = fs::absolute(path, error).parent_path();
-  if (!path.empty() && (!fs::is_directory(folder, error) || fs::is_directory(path, error))) {
-    return InvalidArgument(fmt::format("the CSV file {} cannot be written", path));
-  }
-  return OkStatus();
-}
-
-Status WriteCsv(const std::string& path, const EvalReport& report) {
-  if (path.empty()) return OkStatus();
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << EvalCsv(report);
-  file.close();
-  return file ? OkStatus() : Internal(fmt::format("{} could not be written in full", path));
-}
-
 Result<std::vector<Recipe>> ParseRecipes(const std::vector<std::string>& texts) {
   std::vector<Recipe> recipes;
   for (const std::string& text : texts) {
@@ -117,7 +97,7 @@ int RunEval(const Options& options) {
   if (!recipes.ok()) return FailUsage(recipes.status());
   const auto context = ParseTokens(options.context, kMaxTokens);
   if (!context.ok()) return FailUsage(context.status());
-  if (Status status = CheckCsvFile(options.csv_file); !status.ok()) return Fail(status);
+  if (Status status = CheckWritable(options.csv_file); !status.ok()) return Fail(status);
   const auto text = ReadEvalText(options.text_file);
   if (!text.ok()) return Fail(text.status());
   const auto report = Measure(options, *context, *text, *recipes);
@@ -132,7 +112,8 @@ int RunEval(const Options& options) {
   } else {
     fmt::print("{}", EvalTable(*report));
   }
-  if (Status status = WriteCsv(options.csv_file, *report); !status.ok()) return Fail(status);
+  if (Status status = WriteText(options.csv_file, EvalCsv(*report)); !status.ok())
+    return Fail(status);
   const auto& rows = report->evaluation.rows;
   const bool any =
       std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.status.ok(); });

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plan/units.h"
+#include "result_files.h"
 #include "terminal.h"
 
 namespace shorthand {
@@ -105,14 +106,6 @@ Json RowJson(const std::string& recipe, const EvaluationRow& row) {
           {"error", ok ? Json() : Json(row.status.message())}};
 }
 
-std::string CsvField(const Json& value) {
-  if (value.is_null()) return "";
-  if (!value.is_string()) return value.dump();
-  std::string quoted = "\"";
-  for (const char c : value.get<std::string>()) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 }  // namespace
 
 std::string EvalTable(const EvalReport& report) {
@@ -150,20 +143,6 @@ nlohmann::ordered_json EvalJson(const EvalReport& report) {
           {"protocol", "streaming"}};
 }
 
-std::string EvalCsv(const EvalReport& report) {
-  std::string text;
-  for (size_t i = 0; i < report.recipes.size(); ++i) {
-    const Json row = RowJson(report.recipes[i], report.evaluation.rows[i]);
-    std::string titles, values;
-    for (const auto& [title, value] : row.items()) {
-      const char* comma = titles.empty() ? "" : ",";
-      titles += comma + title;
-      values += comma + CsvField(value);
-    }
-    if (i == 0) text += titles + "\n";
-    text += values + "\n";
-  }
-  return text;
-}
+std::string EvalCsv(const EvalReport& report) { return CsvOf(EvalJson(report).at("rows")); }
 
 }  // namespace shorthand
