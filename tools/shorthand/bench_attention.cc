@@ -195,17 +195,13 @@ int RunBench(const Options& options) {
   if (!length.ok()) return FailUsage(length.status());
   what->length = *length;
   what->working_set = options.resident ? WorkingSet::kResident : WorkingSet::kStreamed;
-  std::vector<Recipe> recipes;
-  for (const std::string& text : options.recipes) {
-    const auto recipe = Recipe::Parse(text);
-    if (!recipe.ok()) return FailUsage(recipe.status());
-    recipes.push_back(*recipe);
-  }
+  const auto recipes = ParseRecipes(options.recipes);
+  if (!recipes.ok()) return FailUsage(recipes.status());
   for (const std::string& path : {options.csv_file, options.svg_file}) {
     if (Status status = CheckWritable(path); !status.ok()) return FailUsage(status);
   }
   if (Status status = CheckMemory(*what); !status.ok()) return Fail(status);
-  const auto report = RunAll(options, *what, recipes);
+  const auto report = RunAll(options, *what, *recipes);
   if (!report.ok()) return Fail(report.status());
   if (options.json) {
     PrintJson(AttentionJson(*report));

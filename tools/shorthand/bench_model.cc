@@ -179,16 +179,12 @@ Result<ModelReport> RunAll(const Options& options, const std::vector<int64_t>& d
 int RunBench(const Options& options) {
   const auto depths = ParseDepths(options.depths);
   if (!depths.ok()) return FailUsage(depths.status());
-  std::vector<Recipe> recipes;
-  for (const std::string& text : options.recipes) {
-    const auto recipe = Recipe::Parse(text);
-    if (!recipe.ok()) return FailUsage(recipe.status());
-    recipes.push_back(*recipe);
-  }
+  const auto recipes = ParseRecipes(options.recipes);
+  if (!recipes.ok()) return FailUsage(recipes.status());
   for (const std::string& path : {options.csv_file, options.svg_file}) {
     if (Status status = CheckWritable(path); !status.ok()) return FailUsage(status);
   }
-  const auto report = RunAll(options, *depths, recipes);
+  const auto report = RunAll(options, *depths, *recipes);
   if (!report.ok()) return Fail(report.status());
   if (options.json) {
     PrintJson(ModelJson(*report));

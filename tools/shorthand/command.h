@@ -10,7 +10,10 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <span>
+#include <string>
+#include <vector>
 
+#include "shorthand/recipe.h"
 #include "shorthand/status.h"
 
 namespace shorthand {
@@ -37,6 +40,9 @@ Runner DeclareCommands(std::span<const Command> commands, CLI::App& parent);
 int Fail(const Status& status);
 // The same for what the user can put right on the command line; kExitUsage.
 int FailUsage(const Status& status);
+
+// The recipes of a repeated --kv. Errors: the first one's.
+Result<std::vector<Recipe>> ParseRecipes(const std::vector<std::string>& texts);
 
 }  // namespace shorthand
 

@@ -53,4 +53,14 @@ int FailUsage(const Status& status) {
   return kExitUsage;
 }
 
+Result<std::vector<Recipe>> ParseRecipes(const std::vector<std::string>& texts) {
+  std::vector<Recipe> recipes;
+  for (const std::string& text : texts) {
+    const auto recipe = Recipe::Parse(text);
+    if (!recipe.ok()) return recipe.status();
+    recipes.push_back(*recipe);
+  }
+  return recipes;
+}
+
 }  // namespace shorthand

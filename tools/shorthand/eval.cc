@@ -58,16 +58,6 @@ struct Options {
   bool json = false;
 };
 
-Result<std::vector<Recipe>> ParseRecipes(const std::vector<std::string>& texts) {
-  std::vector<Recipe> recipes;
-  for (const std::string& text : texts) {
-    const auto recipe = Recipe::Parse(text);
-    if (!recipe.ok()) return recipe.status();
-    recipes.push_back(*recipe);
-  }
-  return recipes;
-}
-
 Result<EvalReport> Measure(const Options& options, int64_t context_tokens, const EvalText& text,
                            std::span<const Recipe> recipes) {
   const auto path = ModelPath(options.model);
