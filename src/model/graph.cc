@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -11,6 +12,12 @@ namespace {
 // Nodes and leaves: per layer and for the rest, generously.
 constexpr size_t kNodesPerLayer = 48;
 constexpr size_t kNodesElsewhere = 64;
+
+// Zeros for the idle rows.
+void SetInput(ggml_tensor* tensor, std::span<const int32_t> values) {
+  auto* data = static_cast<int32_t*>(tensor->data);
+  std::fill(std::copy(values.begin(), values.end(), data), data + tensor->ne[0], 0);
+}
 
 }  // namespace
 
@@ -64,10 +71,10 @@ class StepGraph::Builder {
   }
 
   void AddInputs() {
-    graph_.tokens_ = Input(graph_.rows_);
-    graph_.positions_ = Input(graph_.rows_);
+    graph_.tokens_ = Input(graph_.computed_rows());
+    graph_.positions_ = Input(graph_.computed_rows());
     if (graph_.outputs_ > 0 && graph_.outputs_ < graph_.rows_) {
-      graph_.output_rows_ = Input(graph_.outputs_);
+      graph_.output_rows_ = Input(graph_.computed_outputs());
     }
   }
 
@@ -79,7 +86,7 @@ class StepGraph::Builder {
   ggml_tensor* Heads(ggml_tensor* x, ggml_tensor* weight, ggml_tensor* bias, int dim, int heads) {
     ggml_tensor* y = ggml_mul_mat(context_, weight, x);
     if (bias != nullptr) y = ggml_add(context_, y, bias);
-    return ggml_reshape_3d(context_, y, dim, heads, graph_.rows_);
+    return ggml_reshape_3d(context_, y, dim, heads, graph_.computed_rows());
   }
 
   ggml_tensor* Rope(ggml_tensor* x, int layer) {
@@ -110,7 +117,7 @@ class StepGraph::Builder {
     }
     ggml_tensor* q = Heads(x, w.q, w.q_bias, shape.k_dim, shape.query_heads);
     if (w.q_norm != nullptr) q = Norm(q, w.q_norm);
-    return Custom({int64_t{shape.query_heads} * shape.v_dim, graph_.rows_},
+    return Custom({int64_t{shape.query_heads} * shape.v_dim, graph_.computed_rows()},
                   {Rope(q, layer), sealed}, 2, AttendNode, layer);
   }
 
@@ -160,9 +167,9 @@ class StepGraph::Builder {
 
 Result<std::unique_ptr<StepGraph>> StepGraph::Build(const Hyperparams& hyper,
                                                     const WeightTable& weights,
-                                                    ggml_gallocr_t allocator, int rows,
-                                                    int outputs) {
-  std::unique_ptr<StepGraph> graph(new StepGraph(rows, outputs));
+                                                    ggml_gallocr_t allocator, int product_rows,
+                                                    int rows, int outputs) {
+  std::unique_ptr<StepGraph> graph(new StepGraph(product_rows, rows, outputs));
   const size_t layers = hyper.shape.layers.size();
   const size_t nodes = layers * kNodesPerLayer + kNodesElsewhere;
   graph->context_.reset(ggml_init(
@@ -187,14 +194,13 @@ Result<std::span<const float>> StepGraph::Run(ggml_backend_t backend, Batch& bat
                                               AttentionPlan& plan, std::span<const int32_t> tokens,
                                               std::span<const int32_t> output_rows) {
   step_ = {&batch, &plan};
-  ggml_backend_tensor_set(tokens_, tokens.data(), 0, tokens.size_bytes());
-  auto* positions = static_cast<int32_t*>(positions_->data);
+  SetInput(tokens_, tokens);
+  std::vector<int32_t> positions(rows_);
   for (int row = 0; row < rows_; ++row) {
     positions[row] = static_cast<int32_t>(batch.Position(row));
   }
-  if (output_rows_ != nullptr) {
-    ggml_backend_tensor_set(output_rows_, output_rows.data(), 0, output_rows.size_bytes());
-  }
+  SetInput(positions_, positions);
+  if (output_rows_ != nullptr) SetInput(output_rows_, output_rows);
   const ggml_status status = ggml_backend_graph_compute(backend, graph_);
   step_ = {};
   if (status != GGML_STATUS_SUCCESS) {
@@ -203,7 +209,7 @@ Result<std::span<const float>> StepGraph::Run(ggml_backend_t backend, Batch& bat
   }
   if (logits_ == nullptr) return std::span<const float>();
   return std::span<const float>(static_cast<const float*>(logits_->data),
-                                static_cast<size_t>(ggml_nelements(logits_)));
+                                static_cast<size_t>(logits_->ne[0]) * outputs_);
 }
 
 }  // namespace shorthand

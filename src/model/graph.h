@@ -13,6 +13,7 @@
 #include <ggml-cpp.h>
 #include <ggml.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -29,10 +30,12 @@ namespace shorthand {
 class StepGraph {
  public:
   // `rows` tokens, of which `outputs` rows yield logits. With 0 outputs the graph ends when the
-  // last layer's keys and values are stored. Errors: kResourceExhausted.
+  // last layer's keys and values are stored. Matrices are multiplied by at least `product_rows`
+  // rows; those beyond the step's own are idle. Errors: kResourceExhausted.
   static Result<std::unique_ptr<StepGraph>> Build(const Hyperparams& hyper,
                                                   const WeightTable& weights,
-                                                  ggml_gallocr_t allocator, int rows, int outputs);
+                                                  ggml_gallocr_t allocator, int product_rows,
+                                                  int rows, int outputs);
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
 
@@ -59,11 +62,17 @@ class StepGraph {
   };
   class Builder;
 
-  StepGraph(int rows, int outputs) : rows_(rows), outputs_(outputs) {}
+  StepGraph(int product_rows, int rows, int outputs)
+      : product_rows_(product_rows), rows_(rows), outputs_(outputs) {}
+  // With the idle ones.
+  int computed_rows() const { return std::max(rows_, product_rows_); }
+  int computed_outputs() const { return outputs_ == 0 ? 0 : std::max(outputs_, product_rows_); }
+
   static void WriteNode(ggml_tensor* node, int worker, int workers, void* layer_node);
   static void SealNode(ggml_tensor* node, int worker, int workers, void* layer_node);
   static void AttendNode(ggml_tensor* node, int worker, int workers, void* layer_node);
 
+  const int product_rows_;
   const int rows_;
   const int outputs_;
   Step step_;

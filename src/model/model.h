@@ -24,9 +24,9 @@ namespace shorthand {
 enum class BackendLog { kSilent, kStderr };
 
 struct ModelOptions {
-  Precision precision = Precision::kNative;
-  int threads = 0;                       // 0: one for each core
-  BackendLog log = BackendLog::kSilent;  // of ggml and llama.cpp; one setting for the process
+  Precision precision = Precision::kNative;  // with kF32 logits do not depend on batch sizes
+  int threads = 0;                           // 0: one for each core
+  BackendLog log = BackendLog::kSilent;      // of ggml and llama.cpp; one setting for the process
 };
 
 class ModelImpl;

@@ -91,6 +91,19 @@ TEST_F(StoriesModel, PrecisionF32ChangesNothingWhereWeightsAreF32) {
   EXPECT_EQ(OurLogits(*model_, tokens, 16), OurLogits(**expanded, tokens, 16));
 }
 
+TEST_F(StoriesModel, InF32ChunksDoNotChangeABit) {
+  Result<std::unique_ptr<Model>> expanded =
+      Model::Load(StoriesPath(), {.precision = Precision::kF32, .threads = 2});
+  ASSERT_TRUE(expanded.ok());
+  const std::vector<Token> tokens = TextTokens(*model_, "text/tinystories_sample_en.txt", 180);
+  for (const char* recipe : {"f16", "k=u4/ch,v=i4/tok"}) {
+    const std::vector<float> whole = OurLogits(**expanded, tokens, tokens.size(), recipe);
+    for (const size_t chunk : {1u, 2u, 7u, 128u}) {
+      EXPECT_TRUE(OurLogits(**expanded, tokens, chunk, recipe) == whole) << recipe << " " << chunk;
+    }
+  }
+}
+
 TEST_F(StoriesModel, SomeOutputRowsEqualThoseOfAll) {
   const std::vector<Token> tokens = TextTokens(*model_, "text/tinystories_sample_en.txt", 20);
   const std::vector<float> all = OurLogits(*model_, tokens, tokens.size());
