@@ -1,77 +1,18 @@
-// Speed of the kernels over one page, per target: cycles per element and the share of the peak of
-// fused multiply-adds.
+// Speed of the float kernels over one page, per target: cycles per element and the share of the
+// peak of fused multiply-adds.
 //
-// Cycles are time times frequency; the frequency comes from a chain of dependent additions, one a
-// cycle, run just before. Pages are read from a set that fits L2 (`resident`) or that does not fit
-// any cache (`streamed`).
 // Thread-safety: one thread.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
-#include <ctime>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "page_bench.h"
 
 namespace shorthand {
 namespace {
-
-constexpr int kSlots = 128;
-constexpr size_t kResidentBytes = size_t{1} << 18;
-constexpr size_t kStreamedBytes = size_t{1} << 29;
-
-// Processor time, so that other processes do not count.
-double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
-// Additions of a chain that nothing can shorten, over the seconds they took.
-double MeasureHertz() {
-  constexpr uint64_t kAdditions = 200'000'000;
-  const double start = CpuSeconds();
-  uint64_t x = 0;
-  for (uint64_t i = 0; i < kAdditions; ++i) {
-    x += 1;
-    __asm__ volatile("" : "+r"(x));
-  }
-  const double seconds = CpuSeconds() - start;
-  return static_cast<double>(kAdditions) / seconds;
-}
-
-// Memory that holds small finite numbers in every element type.
-struct Pages {
-  explicit Pages(size_t n)
-      : bytes(n), data(static_cast<uint8_t*>(::operator new(n, std::align_val_t{64}))) {
-    for (size_t i = 0; i < n; ++i) data[i] = i % 2 == 0 ? static_cast<uint8_t>(i * 7) : 0x3c;
-  }
-  ~Pages() { ::operator delete(data, std::align_val_t{64}); }
-  Pages(const Pages&) = delete;
-  Pages& operator=(const Pages&) = delete;
-
-  size_t bytes;
-  uint8_t* data;
-};
-
-// Runs `kernel` on one page after another and reports per element of a page.
-template <typename Kernel>
-void RunPages(benchmark::State& state, size_t total_bytes, size_t page_bytes, int dim, int rows,
-              Kernel kernel) {
-  const Pages pages(total_bytes);
-  const double hertz = MeasureHertz();
-  size_t at = 0;
-  const double start = CpuSeconds();
-  for (auto _ : state) {
-    kernel(pages.data + at);
-    at = at + 2 * page_bytes <= total_bytes ? at + page_bytes : 0;
-  }
-  const double seconds = CpuSeconds() - start;
-  const double count = static_cast<double>(state.iterations());
-  const double elements = count * kSlots * dim;
-  state.counters["cycles/element"] = seconds * hertz / elements;
-  state.counters["fma/cycle"] = elements * rows / (seconds * hertz);
-  state.counters["GB/s"] = count * static_cast<double>(page_bytes) / seconds / 1e9;
-  state.counters["GHz"] = hertz / 1e9;
-}
 
 size_t ElementBytes(Element element) { return element == Element::kF32 ? 4 : 2; }
 
