@@ -67,16 +67,11 @@ void BenchWiden(benchmark::State& state, CodedCase c) {
 }
 
 void FoldQueries(const CodedCase& c, PageAttention* a) {
-  a->folded.limbs = 1;
-  for (int r = 0; r < c.rows; ++r) {
-    c.table->fold_query(a->keys, a->queries.data() + r * kDim, a->code_rms, r, c.rows, &a->folded);
-  }
+  c.table->fold_query(a->keys, a->queries.data(), a->code_rms, c.rows, &a->folded);
 }
 
 void FoldWeights(const CodedCase& c, PageAttention* a) {
-  for (int r = 0; r < c.rows; ++r) {
-    c.table->fold_weights(a->values, a->scores.data() + r * kSlots, r, c.rows, &a->weights);
-  }
+  c.table->fold_weights(a->values, a->scores.data(), c.rows, &a->weights);
 }
 
 void BenchFoldQuery(benchmark::State& state, CodedCase c) {
@@ -122,12 +117,13 @@ void BenchAccumulateCodes(benchmark::State& state, CodedCase c) {
 void BenchSoftmaxRows(benchmark::State& state, CodedCase c) {
   PageAttention a(c);
   const std::vector<float> scores = a.scores;
-  std::vector<RowState> rows(c.rows, {0, 0});
+  std::vector<RowState> states(c.rows, {0, 0});
+  const std::vector<RowView> views(c.rows, {0, kSlots, 0});
+  std::vector<float> shrink(c.rows);
   RunPages(state, kResidentBytes, kSlots * kDim * c.bits / 8, kDim, c.rows, [&](const uint8_t*) {
     a.scores = scores;
-    for (int r = 0; r < c.rows; ++r) {
-      c.table->softmax({0.1f, 0.0f}, 0, 0, kSlots, a.scores.data() + r * kSlots, &rows[r]);
-    }
+    c.table->softmax({0.1f, 0.0f}, views.data(), c.rows, a.scores.data(), states.data(),
+                     shrink.data());
     benchmark::DoNotOptimize(a.scores.data());
   });
 }

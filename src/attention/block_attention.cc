@@ -205,44 +205,37 @@ void BlockAttention::RunRows(const Rows& rows, int64_t start, TokenRange tokens,
 void BlockAttention::RunPass(const Rows& rows, int64_t start, int first_row, int pass_rows,
                              SoftmaxStates states) {
   const int dim = format_.k.padded_dim;
-  int first[kMaxPassRows], end[kMaxPassRows];
+  const float* q_model = scratch_->q_model.data() + static_cast<size_t>(first_row) * dim;
+  RowView views[kMaxPassRows];
   int least = kPageTokens, most = 0;
   for (int r = 0; r < pass_rows; ++r) {
     const int64_t position = PositionOf((first_row + r) / query_heads_);
     const int64_t window_start = shape_.window > 0 ? position - shape_.window + 1 - start : 0;
-    first[r] = static_cast<int>(std::max<int64_t>(rows.first_slot, window_start));
-    end[r] = static_cast<int>(std::min<int64_t>(rows.end_slot, position + 1 - start));
-    if (first[r] >= end[r]) continue;
-    least = std::min(least, first[r]);
-    most = std::max(most, end[r]);
+    RowView& view = views[r];
+    view = {static_cast<int>(std::clamp<int64_t>(window_start, rows.first_slot, kPageTokens)),
+            static_cast<int>(std::clamp<int64_t>(position + 1 - start, 0, rows.end_slot)),
+            MeanScore(rows, q_model + static_cast<size_t>(r) * dim)};
+    if (view.first >= view.end) continue;
+    least = std::min(least, view.first);
+    most = std::max(most, view.end);
   }
   if (least >= most) return;
 
-  const float* q_model = scratch_->q_model.data() + static_cast<size_t>(first_row) * dim;
   const float* q =
       rows.coded ? scratch_->q_coded.data() + static_cast<size_t>(first_row) * dim : q_model;
-  float* scores = scratch_->scores.data();
-  Score(rows, q, pass_rows, least, most);
-
   float shrink[kMaxPassRows];
-  for (int r = 0; r < pass_rows; ++r) {
-    float* row_scores = scores + r * kPageTokens;
-    if (first[r] >= end[r]) {
-      std::fill_n(row_scores, kPageTokens, 0.0f);
-      shrink[r] = 1;
-      continue;
-    }
-    double bias = 0;
-    if (rows.mean != nullptr) {
-      for (int c = 0; c < dim; ++c) {
-        bias += static_cast<double>(q_model[static_cast<size_t>(r) * dim + c]) * rows.mean[c];
-      }
-      bias *= params_.scale;
-    }
-    shrink[r] = kernels_.softmax(params_, static_cast<float>(bias), first[r], end[r], row_scores,
-                                 states.state(rows.space, first_row + r));
-  }
+  Score(rows, q, pass_rows, least, most);
+  kernels_.softmax(params_, views, pass_rows, scratch_->scores.data(),
+                   states.state(rows.space, first_row), shrink);
   Accumulate(rows, shrink, pass_rows, least, most, states.out(rows.space, first_row));
+}
+
+// The part of a row's scaled scores that the page's mean key makes.
+float BlockAttention::MeanScore(const Rows& rows, const float* q) const {
+  if (rows.mean == nullptr) return 0;
+  double sum = 0;
+  for (int c = 0; c < format_.k.padded_dim; ++c) sum += static_cast<double>(q[c]) * rows.mean[c];
+  return static_cast<float>(sum * params_.scale);
 }
 
 // Scores of rows q [pass_rows][D] for slots [least, most).
@@ -260,11 +253,7 @@ void BlockAttention::Score(const Rows& rows, const float* q, int pass_rows, int 
   const int folds = codes.per_channel ? kPageTokens / codes.group : 1;
   scratch_->query_bytes.resize(static_cast<size_t>(folds) * kMaxLimbs * kMaxPassRows * dim);
   folded.bytes = scratch_->query_bytes.data();
-  folded.limbs = 1;
-  for (int r = 0; r < pass_rows; ++r) {
-    kernels_.fold_query(codes, q + static_cast<size_t>(r) * dim, paths_.k.code_rms(), r, pass_rows,
-                        &folded);
-  }
+  kernels_.fold_query(codes, q, paths_.k.code_rms(), pass_rows, &folded);
   kernels_.score_codes(codes, folded, pass_rows, first_tile, end_tile, scores);
 }
 
@@ -285,9 +274,7 @@ void BlockAttention::Accumulate(const Rows& rows, const float* shrink, int pass_
                                 kPageTokens);
   folded.bytes = scratch_->weight_bytes.data();
   folded.limbs = paths_.v.weight_limbs();
-  for (int r = 0; r < pass_rows; ++r) {
-    kernels_.fold_weights(codes, weights + r * kPageTokens, r, pass_rows, &folded);
-  }
+  kernels_.fold_weights(codes, weights, pass_rows, &folded);
   kernels_.accumulate_codes(codes, folded, shrink, least, most, pass_rows, out);
 }
 

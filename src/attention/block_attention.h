@@ -77,6 +77,7 @@ class BlockAttention {
                  SoftmaxStates states);
   void RunRows(const Rows& rows, int64_t start, TokenRange tokens, SoftmaxStates states);
   void RunPass(const Rows& rows, int64_t start, int first_row, int pass_rows, SoftmaxStates states);
+  float MeanScore(const Rows& rows, const float* q) const;
   void Score(const Rows& rows, const float* q, int pass_rows, int least, int most);
   void Accumulate(const Rows& rows, const float* shrink, int pass_rows, int least, int most,
                   float* out);

@@ -8,137 +8,103 @@
 #define SHORTHAND_KERNELS_ACCUMULATE_CODES_INL_H_
 
 #include "kernels/code_tiles-inl.h"
+#include "kernels/fold-inl.h"
 
 namespace shorthand {
 namespace {
 
-// What stays the same over the blocks of one call.
-struct CodeRange {
-  const CodedSide8& v;
-  const FoldedWeights& w;
-  const float* shrink;  // [rows]
-  int rows;
-  int first, end;  // tokens that any row sees
-  float* out;      // [rows][dim]
-};
-
-// One block of rows over kWidth channel tiles: two that alternate, or the unpaired last one.
-template <int kBits, int kLimbs, int kRows, int kWidth, typename Codes>
-struct AccumulatePair {
-  const CodeRange& range;
-  const Codes& codes;
-  int first_row, channel, group;
-  F32 out[kRows][kWidth];
-
-  // Sums over the tokens of one token group; `lines` stands at its codes.
-  inline void AddTokens(const uint8_t* lines, int token_group, int first, int tokens) {
-    const FoldedWeights& w = range.w;
-    CodeSums<kLimbs, kRows> sums;
-    sums.Begin([&](int l, int r) { return w.start[group][token_group][l][first_row + r]; });
-    const size_t limb_stride = static_cast<size_t>(range.rows) * kPageSlots;
-    const uint8_t* bytes =
-        w.bytes + group * kMaxLimbs * limb_stride + static_cast<size_t>(first_row) * kPageSlots;
-    constexpr int kStep = 4 * kGroupTiles / kWidth;  // tokens of eight tiles
-    for (int t = first; t < first + tokens; t += kStep, lines += kBits * kLine) {
-      if (t + kStep <= range.first || t >= range.end) continue;
-      U32 tiles[kGroupTiles];
-      ExpandTiles<kBits>(lines, tiles);
-#pragma GCC unroll 8
-      for (int quad = 0; quad < kGroupTiles / kWidth; ++quad) {
-        U32 levels[kWidth];
-#pragma GCC unroll 8
-        for (int i = 0; i < kWidth; ++i) levels[i] = codes.Value(tiles[quad * kWidth + i]);
-#pragma GCC unroll 8
-        for (int l = 0; l < kLimbs; ++l) {
-#pragma GCC unroll 8
-          for (int r = 0; r < kRows; ++r) {
-            const U32 word = LoadWord(bytes + l * limb_stride + r * kPageSlots + t + 4 * quad);
-            U32(&sum)[2] = sums.sum[quad % sums.kSets][l][r];
-#pragma GCC unroll 8
-            for (int i = 0; i < kWidth; ++i) sum[i] = DotCodes<kBits>(sum[i], word, levels[i]);
-          }
-        }
-      }
-    }
-    AddSums(sums, token_group);
-  }
-
-  inline void AddSums(CodeSums<kLimbs, kRows>& sums, int token_group) {
-    const CodedSide8& v = range.v;
-#pragma GCC unroll 8
-    for (int i = 0; i < kWidth; ++i) {
-      F32 scale = Set(1.0f), offset = Set(0.0f);
-      if (v.per_channel) {
-        const float* meta =
-            v.meta + token_group * v.dim * (v.has_offset ? 2 : 1) + channel + i * kLanes;
-        scale = Load(meta);
-        offset = Mul(scale, Set(v.shift * v.unit));
-        if (v.has_offset) offset = Add(offset, Load(meta + v.dim));
-      }
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) {
-        const F32 sum = Mul(sums.Finish(r, i), Set(range.w.scale[group][first_row + r]));
-        if (v.per_channel) {
-          const F32 total = Set(range.w.total[token_group][first_row + r]);
-          out[r][i] = Fma(sum, scale, Fma(total, offset, out[r][i]));
-        } else {
-          out[r][i] = Add(sum, Add(out[r][i], Set(range.w.offset[group][first_row + r])));
-        }
+// Adds the sums [rows][limbs][dim] over one token group of values with scales per token to
+// out [rows][dim], which shrinks first.
+template <int kLimbs>
+inline void AddTokenValues(const CodedSide8& v, const FoldedWeights& w, const float* shrink,
+                           int rows, const int32_t* sums, float* out) {
+  const int dim = v.dim;
+  for (int r = 0; r < rows; ++r) {
+    const F32 factor = Set(shrink[r]);
+    for (int c = 0, group = 0; c < dim; ++group) {
+      const F32 scale = Set(w.scale[group][r]), offset = Set(w.offset[group][r]);
+      U32 start[kLimbs];
+      LoadStarts(w.start[group][0], r, start);
+      for (const int end = c + v.group < dim ? c + v.group : dim; c < end; c += kLanes) {
+        float* to = out + static_cast<size_t>(r) * dim + c;
+        const F32 sum =
+            JoinLimbs<kLimbs>(sums + static_cast<size_t>(r) * kLimbs * dim + c, dim, start);
+        Store(Add(Mul(sum, scale), Fma(Load(to), factor, offset)), to);
       }
     }
   }
-
-  inline void Run(const uint8_t* lines) {
-    const CodedSide8& v = range.v;
-    float* to = range.out + static_cast<size_t>(first_row) * v.dim + channel;
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-      for (int i = 0; i < kWidth; ++i) {
-        out[r][i] = Mul(Load(to + r * v.dim + i * kLanes), Set(range.shrink[first_row + r]));
-      }
-    }
-    const int tokens = v.per_channel ? v.group : kPageSlots;
-    const int group_lines = tokens / 4 * kWidth / kGroupTiles * kBits;
-    for (int t = 0; t * tokens < kPageSlots; ++t) {
-      AddTokens(lines + t * group_lines * kLine, t, t * tokens, tokens);
-    }
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-      for (int i = 0; i < kWidth; ++i) Store(out[r][i], to + r * v.dim + i * kLanes);
-    }
-  }
-};
-
-template <int kBits, int kLimbs, int kRows, int kWidth, typename Codes>
-inline void AccumulateCodesBlock(const CodeRange& range, const Codes& codes, int first_row,
-                                 int channel) {
-  const CodedSide8& v = range.v;
-  const int group = v.per_channel ? 0 : channel / v.group;
-  AccumulatePair<kBits, kLimbs, kRows, kWidth, Codes> block{range,   codes, first_row,
-                                                            channel, group, {}};
-  // A channel tile is 32 tiles of codes, 4 * kBits lines; pairs alternate but lie together.
-  block.Run(v.lines + static_cast<size_t>(channel / kLanes) * 4 * kBits * kLine);
 }
 
-// Values of 6 bits and more are weighted by two limbs, others by one.
+// The same for a token group of values with scales per channel.
+template <int kLimbs>
+inline void AddChannelValues(const CodedSide8& v, const FoldedWeights& w, const float* shrink,
+                             int rows, int token_group, const int32_t* sums, float* out) {
+  const int dim = v.dim;
+  const bool has_offset = v.has_offset;
+  const float* meta = v.meta + static_cast<size_t>(token_group) * dim * (has_offset ? 2 : 1);
+  const F32 shift = Set(v.shift * v.unit);
+  for (int r = 0; r < rows; ++r) {
+    const F32 factor = Set(token_group == 0 ? shrink[r] : 1.0f);
+    const F32 row_scale = Set(w.scale[0][r]), total = Set(w.total[token_group][r]);
+    U32 start[kLimbs];
+    LoadStarts(w.start[0][token_group], r, start);
+    for (int c = 0; c < dim; c += kLanes) {
+      const F32 scale = Load(meta + c);
+      F32 offset = Mul(scale, shift);
+      if (has_offset) offset = Add(offset, Load(meta + dim + c));
+      float* to = out + static_cast<size_t>(r) * dim + c;
+      const F32 sum =
+          JoinLimbs<kLimbs>(sums + static_cast<size_t>(r) * kLimbs * dim + c, dim, start);
+      Store(Fma(Mul(sum, row_scale), scale, Fma(total, offset, Mul(Load(to), factor))), to);
+    }
+  }
+}
+
+template <int kLimbs>
+inline void AddValues(const CodedSide8& v, const FoldedWeights& w, const float* shrink, int rows,
+                      int token_group, const int32_t* sums, float* out) {
+  if (v.per_channel) {
+    AddChannelValues<kLimbs>(v, w, shrink, rows, token_group, sums, out);
+  } else {
+    AddTokenValues<kLimbs>(v, w, shrink, rows, sums, out);
+  }
+}
+
+// The sums of all streams over tokens [first, end) for kWidth tiles of channels.
+template <int kBits, int kWidth, typename Codes>
+inline void SumTokens(const CodedSide8& v, const Codes& codes, const FoldedWeights& w, int rows,
+                      int first, int end, int channel, int32_t* sums) {
+  constexpr int kStep = 4 * kGroupTiles / kWidth;  // tokens of eight tiles
+  const int group = v.per_channel ? 0 : channel / v.group;
+  const int from = first / kStep * kStep;
+  // A channel tile is 32 tiles of codes, 4 * kBits lines; pairs alternate but lie together.
+  const int lines = channel / kLanes * 4 * kBits + from / kStep * kBits;
+  SumStreams<CodesOf::kValues, kBits, kWidth>(
+      {v.lines + static_cast<size_t>(lines) * kLine,
+       w.bytes + static_cast<size_t>(group) * rows * kMaxLimbs * kPageSlots + from,
+       static_cast<size_t>(kPageSlots) * (kMaxLimbs / w.limbs), end - from, sums + channel,
+       static_cast<size_t>(v.dim)},
+      rows * w.limbs, codes);
+}
+
 void AccumulateCodes(const CodedSide8& v, const FoldedWeights& w, const float* shrink, int first,
                      int end, int rows, float* out) {
-  const CodeRange range{v, w, shrink, rows, first, end, out};
+  alignas(64) int32_t sums[kMaxPassRows * kMaxLimbs * kMaxDim];
+  const int tokens = v.per_channel ? v.group : kPageSlots;
+  const int paired = v.dim / (2 * kLanes) * 2 * kLanes;
   WithCodes(v, [&](auto bits, const auto& codes) {
     constexpr int kBits = decltype(bits)::value;
-    constexpr int kLimbs = kBits >= 6 ? 2 : 1;
-    const int paired = v.dim / (2 * kLanes) * 2 * kLanes;
-    ForCodeRows<kLimbs>(rows, [&](int row, auto block) {
-      constexpr int kRows = decltype(block)::value;
+    for (int t = 0, group = 0; t < kPageSlots; t += tokens, ++group) {
+      const int from = t > first ? t : first, to = t + tokens < end ? t + tokens : end;
       for (int channel = 0; channel < paired; channel += 2 * kLanes) {
-        AccumulateCodesBlock<kBits, kLimbs, kRows, 2>(range, codes, row, channel);
+        SumTokens<kBits, 2>(v, codes, w, rows, from, to, channel, sums);
       }
-    });
-    if (paired == v.dim) return;
-    for (int row = 0; row < rows; ++row) {
-      AccumulateCodesBlock<kBits, kLimbs, 1, 1>(range, codes, row, paired);
+      if (paired < v.dim) SumTokens<kBits, 1>(v, codes, w, rows, from, to, paired, sums);
+      if (w.limbs == 1) {
+        AddValues<1>(v, w, shrink, rows, group, sums, out);
+      } else {
+        AddValues<2>(v, w, shrink, rows, group, sums, out);
+      }
     }
   });
 }

@@ -1,6 +1,10 @@
-// What the two integer loops share: tiles of codes as bytes to multiply, and how rows and limbs are
-// cut into blocks that fit the registers. Compiled per target, after that target's ops file.
-// Thread-safety: pure functions.
+// The integer loop of attention, for keys and for values: dot products of a pair of tiles of codes
+// with streams of bytes. A stream is one limb of one row. Compiled per target, after that target's
+// ops file.
+//
+// Only integers are made here; score_codes and accumulate_codes make floats of them, so that the
+// instances of the loop are short: widths of codes times numbers of streams.
+// Thread-safety: touches only its arguments.
 #ifndef SHORTHAND_KERNELS_CODE_TILES_INL_H_
 #define SHORTHAND_KERNELS_CODE_TILES_INL_H_
 
@@ -10,24 +14,33 @@
 namespace shorthand {
 namespace {
 
+// Whose codes: keys are unsigned and multiplied by signed bytes, values the other way round.
+enum class CodesOf { kKeys, kValues };
+
 // Codes as they are, for uniform levels.
 struct PlainCodes {
   explicit PlainCodes(const CodedSide8&) {}
-  U32 Key(U32 codes) const { return codes; }
-  U32 Value(U32 codes) const { return codes; }
+  template <CodesOf>
+  U32 Get(U32 codes) const {
+    return codes;
+  }
 };
 // Codes of eight bits: a value of 128 and more is no signed byte until its top bit is turned.
 struct ByteCodes {
   explicit ByteCodes(const CodedSide8&) {}
-  U32 Key(U32 codes) const { return codes; }
-  U32 Value(U32 codes) const { return Xor(codes, SetBits(0x80808080u)); }
+  template <CodesOf kSide>
+  U32 Get(U32 codes) const {
+    return kSide == CodesOf::kKeys ? codes : Xor(codes, SetBits(0x80808080u));
+  }
 };
 // Codes through a table of up to 16 levels.
 struct TableCodes {
   ByteTable16 table;
   explicit TableCodes(const CodedSide8& side) : table(LoadByteTable(side.table)) {}
-  U32 Key(U32 codes) const { return LookupBytes(table, codes); }
-  U32 Value(U32 codes) const { return LookupBytes(table, codes); }
+  template <CodesOf>
+  U32 Get(U32 codes) const {
+    return LookupBytes(table, codes);
+  }
 };
 
 template <int kBits>
@@ -56,95 +69,135 @@ inline void WithCodes(const CodedSide8& side, Function f) {
   }
 }
 
-// Rows times limbs whose sums over a pair of tiles fit the registers.
-inline constexpr int kCodeRows = kAccumulators >= 2 * kMaxPassRows ? kMaxPassRows
-                                 : kAccumulators >= 6              ? 2
-                                                                   : 1;
+// Streams whose sums over a pair of tiles fit the registers.
+inline constexpr int kMaxStreams = kAccumulators >= 16 ? 8 : kAccumulators >= 6 ? 2 : 1;
 
-// The rows of the next block where `left` rows are left and at most `most` fit: sizes that have an
-// instance, and the others in even parts.
-constexpr int CodeBlockRows(int left, int most) {
-  const int rows = left < most ? left : most;
-  switch (rows) {
-    case 3:
-      return most == 4 ? 2 : 3;  // two limbs: no block of 3
-    case 5:
-    case 6:
-      return 3;
-    case 7:
-      return 4;
-  }
-  return rows;
-}
+// Independent sums of a stream, which hide the latency of a dot product when streams are few.
+constexpr int SetsFor(int streams) { return streams < 4 && kMaxStreams >= 8 ? 2 : 1; }
 
-// Cuts `rows` rows into blocks and calls f(first_row, Int<block>{}) for each. Integer sums do not
-// depend on the cut.
-template <int kLimbs, typename Function>
-inline void ForCodeRows(int rows, Function f) {
-  constexpr int kMost = kCodeRows >= kLimbs ? kCodeRows / kLimbs : 1;
-  for (int row = 0; row < rows;) {
-    const int block = CodeBlockRows(rows - row, kMost);
-    switch (block) {
-      case 1:
-        f(row, Int<1>{});
-        break;
-      case 2:
-        if constexpr (kMost >= 2) f(row, Int<2>{});
-        break;
-      case 3:
-        if constexpr (kMost > 4) f(row, Int<3>{});
-        break;
-      case 4:
-        if constexpr (kMost >= 4) f(row, Int<4>{});
-        break;
-      case 8:
-        if constexpr (kMost >= 8) f(row, Int<8>{});
-        break;
+// What is multiplied: `count` channels of keys or tokens of values, from `lines`, with the same
+// bytes of each stream; and where the sums of a pair of tiles go.
+struct StreamJob {
+  const uint8_t* lines;
+  const uint8_t* bytes;
+  size_t stride;  // from stream to stream
+  int count;      // a multiple of eight tiles
+  int32_t* sums;
+  size_t sum_stride;
+};
+
+// One block of streams over kWidth tiles: two that alternate, or the unpaired last one.
+template <CodesOf kSide, int kBits, int kStreams, int kWidth, typename Codes>
+[[gnu::noinline]] void SumTiles(const StreamJob& job, const Codes& codes) {
+  constexpr int kSets = SetsFor(kStreams);
+  U32 sum[kSets][kStreams][kWidth];
+#pragma GCC unroll 8
+  for (int set = 0; set < kSets; ++set) {
+#pragma GCC unroll 8
+    for (int s = 0; s < kStreams; ++s) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kWidth; ++i) sum[set][s][i] = SetBits(0);
     }
-    row += block;
   }
-}
-
-// Independent sums that hide the latency of a dot product when rows are few.
-constexpr int SetsFor(int sums) { return sums >= 3 || kCodeRows < 4 ? 1 : sums == 2 ? 2 : 4; }
-
-// The sums of a block over a pair of tiles. kSets of them run beside each other.
-template <int kLimbs, int kRows>
-struct CodeSums {
-  static constexpr int kSets = SetsFor(kLimbs * kRows);
-  U32 sum[kSets][kLimbs][kRows][2];
-
-  // start(limb, row): what the sums begin with.
-  template <typename Start>
-  inline void Begin(Start start) {
+  const uint8_t* lines = job.lines;
+  const uint8_t* const end = job.bytes + job.count;
+  for (const uint8_t* bytes = job.bytes; bytes < end; bytes += 4 * kGroupTiles / kWidth) {
+    U32 tiles[kGroupTiles];
+    ExpandTiles<kBits>(lines, tiles);
+    lines += kBits * kLine;
 #pragma GCC unroll 8
-    for (int s = 0; s < kSets; ++s) {
+    for (int quad = 0; quad < kGroupTiles / kWidth; ++quad) {
+      U32 levels[kWidth];
 #pragma GCC unroll 8
-      for (int l = 0; l < kLimbs; ++l) {
+      for (int i = 0; i < kWidth; ++i) {
+        levels[i] = codes.template Get<kSide>(tiles[quad * kWidth + i]);
+      }
 #pragma GCC unroll 8
-        for (int r = 0; r < kRows; ++r) {
-          const U32 first = SetBits(s == 0 ? static_cast<uint32_t>(start(l, r)) : 0u);
-          sum[s][l][r][0] = first;
-          sum[s][l][r][1] = first;
+      for (int s = 0; s < kStreams; ++s) {
+        const U32 word = LoadWord(bytes + s * job.stride + 4 * quad);
+#pragma GCC unroll 8
+        for (int i = 0; i < kWidth; ++i) {
+          U32& to = sum[quad % kSets][s][i];
+          to = kSide == CodesOf::kKeys ? DotCodes<kBits>(to, levels[i], word)
+                                       : DotCodes<kBits>(to, word, levels[i]);
         }
       }
     }
   }
-
-  // The finished sum of a row and tile, limbs joined, as floats.
-  inline F32 Finish(int row, int tile) {
 #pragma GCC unroll 8
-    for (int s = 1; s < kSets; ++s) {
+  for (int s = 0; s < kStreams; ++s) {
 #pragma GCC unroll 8
-      for (int l = 0; l < kLimbs; ++l) {
-        sum[0][l][row][tile] = AddBits(sum[0][l][row][tile], sum[s][l][row][tile]);
-      }
+    for (int i = 0; i < kWidth; ++i) {
+      U32 total = sum[0][s][i];
+#pragma GCC unroll 8
+      for (int set = 1; set < kSets; ++set) total = AddBits(total, sum[set][s][i]);
+      StoreLine(total, reinterpret_cast<uint8_t*>(job.sums + s * job.sum_stride + i * kLanes));
     }
-    const F32 low = Convert(sum[0][0][row][tile]);
-    if constexpr (kLimbs == 1) return low;
-    return Fma(Convert(sum[0][kLimbs - 1][row][tile]), Set(256.0f), low);
   }
-};
+}
+
+// Streams of the next block where `left` are left: numbers that have an instance, and the others in
+// parts.
+constexpr int BlockStreams(int left) {
+  const int most = left < kMaxStreams ? left : kMaxStreams;
+  return most == 5 ? 3 : most == 7 ? 4 : most;
+}
+
+// All streams of a job. Integer sums do not depend on how they are cut into blocks.
+template <CodesOf kSide, int kBits, int kWidth, typename Codes>
+inline void SumStreams(StreamJob job, int streams, const Codes& codes) {
+  for (int first = 0; first < streams;) {
+    const int block = BlockStreams(streams - first);
+    const auto sum = [&](auto count) {
+      constexpr int kStreams = decltype(count)::value;
+      if constexpr (kStreams <= kMaxStreams) {
+        SumTiles<kSide, kBits, kStreams, kWidth>(job, codes);
+      }
+    };
+    switch (block) {
+      case 1:
+        sum(Int<1>{});
+        break;
+      case 2:
+        sum(Int<2>{});
+        break;
+      case 3:
+        sum(Int<3>{});
+        break;
+      case 4:
+        sum(Int<4>{});
+        break;
+      case 6:
+        sum(Int<6>{});
+        break;
+      case 8:
+        sum(Int<8>{});
+        break;
+    }
+    first += block;
+    job.bytes += block * job.stride;
+    job.sums += block * job.sum_stride;
+  }
+}
+
+// Sixteen finished sums of a row as floats, its limbs joined. `start` is what each limb's sums
+// begin with; the high limb's sums lie `sum_stride` behind the low one's.
+template <int kLimbs>
+inline F32 JoinLimbs(const int32_t* sums, size_t sum_stride, const U32 (&start)[kLimbs]) {
+  const auto limb = [&](int l) {
+    const auto* words = reinterpret_cast<const uint8_t*>(sums + l * sum_stride);
+    return Convert(AddBits(LoadLine(words), start[l]));
+  };
+  if constexpr (kLimbs == 1) return limb(0);
+  return Fma(limb(kLimbs - 1), Set(256.0f), limb(0));
+}
+
+// The starts of a row, in all lanes.
+template <int kLimbs>
+inline void LoadStarts(const int32_t (&from)[kMaxLimbs][kMaxPassRows], int row,
+                       U32 (&start)[kLimbs]) {
+  for (int l = 0; l < kLimbs; ++l) start[l] = SetBits(static_cast<uint32_t>(from[l][row]));
+}
 
 }  // namespace
 }  // namespace shorthand

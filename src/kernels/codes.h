@@ -42,18 +42,18 @@ struct CodedSide8 {
 // The folded queries of up to 8 rows for one page.
 struct FoldedQueries {
   int limbs;      // 1, or 2 if any row needs it
-  int8_t* bytes;  // [folds][limb, low first][row][dim]; rows that need one limb have it low
+  int8_t* bytes;  // [folds][row][kMaxLimbs, low first][dim]; rows that need one limb have it low
   float scale[kMaxTokenGroups][8];     // of the integer score
   float constant[kMaxTokenGroups][8];  // per channel: added to the score
   float sum[kMaxChannelGroups][8];     // per token: of the exact query over a channel group
-  // What the accumulators start from: -base * sum of the bytes, per fold or channel group.
+  // What the integer sums start from: -base * sum of the bytes, per fold or channel group.
   int32_t start[kMaxChannelGroups][kMaxLimbs][8];
 };
 
 // The folded weights of up to 8 rows for one page.
 struct FoldedWeights {
   int limbs;       // 2 for values of 6 bits and more, else 1
-  uint8_t* bytes;  // [channel group][limb, low first][row][128]
+  uint8_t* bytes;  // [channel group][row][kMaxLimbs, low first][128]
   float scale[kMaxChannelGroups][8];
   float offset[kMaxChannelGroups][8];  // per token: added to every channel of the group
   float total[kMaxTokenGroups][8];     // per channel: sum of the exact weights of a token group

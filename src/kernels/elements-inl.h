@@ -130,6 +130,18 @@ inline void ForRowBlocks(int rows, Function f) {
   }
 }
 
+// The same in blocks of four, two and one, for what is short and would be slow row by row.
+template <typename Function>
+inline void ForFours(int rows, Function f) {
+  int row = 0;
+  for (; rows - row >= 4; row += 4) f(row, Int<4>{});
+  if (rows - row >= 2) {
+    f(row, Int<2>{});
+    row += 2;
+  }
+  if (row < rows) f(row, Int<1>{});
+}
+
 }  // namespace
 }  // namespace shorthand
 

@@ -26,161 +26,253 @@ inline constexpr float kRhoLimitSquared = 0.0625f;
 
 inline F32 Magnitude(F32 a) { return FloatOf(And(BitsOf(a), SetBits(0x7fffffffu))); }
 
-template <typename Byte>
-inline int32_t SumOfBytes(const Byte* p, int n) {
-  int32_t sum = 0;
-  for (int i = 0; i < n; ++i) sum += p[i];
-  return sum;
-}
+// Sums of the bytes of each limb.
+struct LimbSums {
+  int32_t low, high;
+};
 
-// x [dim] to one limb in `low`, or two. Values are at most `limit` after multiplication.
-inline void RoundQuery(const float* x, int dim, float reciprocal, bool two, int8_t* low,
-                       int8_t* high) {
+// x [n] to one limb in `low`, or two. Values are within the limit after multiplication.
+inline LimbSums RoundQuery(const float* x, int n, float reciprocal, bool two, int8_t* low,
+                           int8_t* high) {
   const F32 factor = Set(reciprocal);
-  for (int c = 0; c < dim; c += kLanes) {
+  U32 total = SetBits(0), upper_total = SetBits(0);
+  for (int c = 0; c < n; c += kLanes) {
     const U32 rounded = Round(Mul(Load(x + c), factor));
     StoreBytes(rounded, reinterpret_cast<uint8_t*>(low + c));
-    // The low limb is read as signed: what it takes away above 127 the high one gains.
-    const U32 upper = two ? ShiftRight<8>(AddBits(rounded, SetBits(128))) : SetBits(0);
-    StoreBytes(upper, reinterpret_cast<uint8_t*>(high + c));
-  }
-}
-
-// One fold of one row. `scales`, `offsets`: [dim] of the fold's channels; null for keys with scales
-// per token.
-inline void FoldQueryOnce(const CodedSide8& k, const float* q, const float* scales,
-                          const float* offsets, float code_rms, int row, int rows, int fold,
-                          FoldedQueries* out) {
-  alignas(64) float x[kMaxDim];
-  F32 top = Set(0.0f), squares = Set(0.0f), constant = Set(0.0f);
-  for (int c = 0; c < k.dim; c += kLanes) {
-    F32 value = Load(q + c);
-    if (scales != nullptr) {
-      const F32 scale = Load(scales + c);
-      F32 offset = Mul(scale, Set(k.shift * k.unit));
-      if (offsets != nullptr) offset = Add(offset, Load(offsets + c));
-      constant = Fma(value, offset, constant);
-      value = Mul(value, scale);
+    total = AddBits(total, rounded);
+    if (!two) {
+      __builtin_memset(high + c, 0, kLanes);
+      continue;
     }
-    top = Max(Magnitude(value), top);
-    squares = Fma(value, value, squares);
-    Store(value, x + c);
+    // The low limb is read as signed: what it takes away above 127 the high one gains.
+    const U32 upper = AddBits(ShiftRight<8>(AddBits(rounded, SetBits(0x8080))), SetBits(-0x80u));
+    StoreBytes(upper, reinterpret_cast<uint8_t*>(high + c));
+    upper_total = AddBits(upper_total, upper);
   }
-  const float max = MaxOfLanes(top);
-  const float sum = SumOfLanes(squares);
-  const float rho_squared_times_sum =
-      static_cast<float>(k.dim) * max * max * (code_rms * code_rms / (127.0f * 127.0f));
-  const bool two = rho_squared_times_sum > kRhoLimitSquared * sum;
-  const float limit = two ? kTwoLimbs : kOneLimb;
-  int8_t* low = out->bytes + (static_cast<size_t>(fold) * kMaxLimbs * rows + row) * k.dim;
-  int8_t* high = low + static_cast<size_t>(rows) * k.dim;
-  const bool zero = max < kLeastScale;
-  RoundQuery(x, k.dim, zero ? 0.0f : limit / max, two, low, high);
-  out->scale[fold][row] = zero ? 0.0f : max / limit * k.unit;
-  out->constant[fold][row] = SumOfLanes(constant);
-  if (two && out->limbs < 2) out->limbs = 2;
+  const int32_t high_sum = two ? SumOfWords(upper_total) : 0;
+  return {SumOfWords(total) - 256 * high_sum, high_sum};
 }
 
-// Folds row `row` of `rows`. REQUIRES: out->limbs is 1 before the first row.
-void FoldQuery(const CodedSide8& k, const float* q, float code_rms, int row, int rows,
-               FoldedQueries* out) {
-  const auto start = [&](int at, int fold, int first, int channels) {
-    const int8_t* low =
-        out->bytes + (static_cast<size_t>(fold) * kMaxLimbs * rows + row) * k.dim + first;
-    const int8_t* high = low + static_cast<size_t>(rows) * k.dim;
-    out->start[at][0][row] = -k.base * SumOfBytes(low, channels);
-    out->start[at][1][row] = -k.base * SumOfBytes(high, channels);
-  };
+// What folding finds out about a row: of the products of queries and scales.
+struct FoldedRow {
+  float max, square_sum, constant;
+};
+
+// kRows rows of queries [rows][dim] times the scales of one fold, to x [kRows][dim].
+// `scales`, `offsets`: [dim]; null for keys with scales per token.
+template <int kRows>
+inline void ScaleQueries(const CodedSide8& k, const float* q, const float* scales,
+                         const float* offsets, float* x, FoldedRow* rows) {
+  F32 top[kRows], squares[kRows], constant[kRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) top[r] = squares[r] = constant[r] = Set(0.0f);
+  for (int c = 0; c < k.dim; c += kLanes) {
+    F32 scale = Set(1.0f), offset = Set(0.0f);
+    if (scales != nullptr) {
+      scale = Load(scales + c);
+      offset = Mul(scale, Set(k.shift * k.unit));
+      if (offsets != nullptr) offset = Add(offset, Load(offsets + c));
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      F32 value = Load(q + r * k.dim + c);
+      constant[r] = Fma(value, offset, constant[r]);
+      value = Mul(value, scale);
+      top[r] = Max(Magnitude(value), top[r]);
+      squares[r] = Fma(value, value, squares[r]);
+      Store(value, x + r * k.dim + c);
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    rows[r] = {MaxOfLanes(top[r]), SumOfLanes(squares[r]), SumOfLanes(constant[r])};
+  }
+}
+
+// One fold of all rows; `group` channels share the start of their sums, numbers from `first_start`.
+inline void FoldQueriesOnce(const CodedSide8& k, const float* q, const float* scales,
+                            const float* offsets, float code_rms, int rows, int fold, int group,
+                            int first_start, FoldedQueries* out) {
+  alignas(64) float x[4 * kMaxDim];
+  const float rho_factor =
+      static_cast<float>(k.dim) * (code_rms * code_rms / (kOneLimb * kOneLimb));
+  ForFours(rows, [&](int first_row, auto block) {
+    constexpr int kRows = decltype(block)::value;
+    FoldedRow folded[kRows];
+    ScaleQueries<kRows>(k, q + first_row * k.dim, scales, offsets, x, folded);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const int row = first_row + r;
+      const float max = folded[r].max;
+      const bool two = max * max * rho_factor > kRhoLimitSquared * folded[r].square_sum;
+      const float limit = two ? kTwoLimbs : kOneLimb;
+      const bool zero = max < kLeastScale;
+      if (two) out->limbs = 2;
+      out->scale[fold][row] = zero ? 0.0f : max / limit * k.unit;
+      out->constant[fold][row] = folded[r].constant;
+      int8_t* low = out->bytes + (static_cast<size_t>(fold) * rows + row) * kMaxLimbs * k.dim;
+      int8_t* high = low + k.dim;
+      const float reciprocal = zero ? 0.0f : limit / max;
+      for (int c = 0, start = first_start; c < k.dim; c += group, ++start) {
+        const int channels = group < k.dim - c ? group : k.dim - c;
+        const LimbSums sums =
+            RoundQuery(x + r * k.dim + c, channels, reciprocal, two, low + c, high + c);
+        out->start[start][0][row] = -k.base * sums.low;
+        out->start[start][1][row] = -k.base * sums.high;
+      }
+    }
+  });
+}
+
+void FoldQuery(const CodedSide8& k, const float* q, float code_rms, int rows, FoldedQueries* out) {
+  out->limbs = 1;
   if (k.per_channel) {
-    const int folds = kPageSlots / k.group;
     const int stride = k.dim * (k.has_offset ? 2 : 1);
-    for (int f = 0; f < folds; ++f) {
+    for (int f = 0; f < kPageSlots / k.group; ++f) {
       const float* scales = k.meta + f * stride;
-      FoldQueryOnce(k, q, scales, k.has_offset ? scales + k.dim : nullptr, code_rms, row, rows, f,
-                    out);
-      start(f, f, 0, k.dim);
+      FoldQueriesOnce(k, q, scales, k.has_offset ? scales + k.dim : nullptr, code_rms, rows, f,
+                      k.dim, f, out);
     }
     return;
   }
-  FoldQueryOnce(k, q, nullptr, nullptr, code_rms, row, rows, 0, out);
+  FoldQueriesOnce(k, q, nullptr, nullptr, code_rms, rows, 0, k.group, 0, out);
   for (int g = 0; g * k.group < k.dim; ++g) {
     const int first = g * k.group;
     const int channels = k.group < k.dim - first ? k.group : k.dim - first;
-    F32 sum = Set(0.0f);
-    for (int c = 0; c < channels; c += kLanes) sum = Add(sum, Load(q + first + c));
-    out->sum[g][row] = SumOfLanes(sum);
-    start(g, 0, first, channels);
-  }
-}
-
-// x [128] -> bytes, each lane carrying what rounding left to its next token.
-inline void RoundWeights(const float* x, float reciprocal, bool two, uint8_t* low, uint8_t* high) {
-  const F32 factor = Set(reciprocal);
-  const F32 most = Set(two ? kTwoWeightLimbs : kOneWeightLimb);
-  F32 residue = Set(0.0f);
-  for (int t = 0; t < kPageSlots; t += kLanes) {
-    const F32 wanted = Fma(Load(x + t), factor, residue);
-    const U32 rounded = Round(Max(Min(wanted, most), Set(0.0f)));
-    residue = Sub(wanted, Convert(rounded));
-    StoreBytes(rounded, low + t);
-    if (two) StoreBytes(ShiftRight<8>(rounded), high + t);
-  }
-}
-
-// One channel group of one row. `scales`, `offsets`: [128] of its tokens; null for values with
-// scales per channel.
-inline void FoldWeightsOnce(const CodedSide8& v, const float* weights, const float* scales,
-                            const float* offsets, int row, int rows, int group,
-                            FoldedWeights* out) {
-  alignas(64) float x[kPageSlots];
-  F32 top = Set(0.0f), offset_sum = Set(0.0f);
-  for (int t = 0; t < kPageSlots; t += kLanes) {
-    F32 value = Load(weights + t);
-    if (scales != nullptr) {
-      const F32 scale = Load(scales + t);
-      F32 offset = Mul(scale, Set(v.shift * v.unit));
-      if (offsets != nullptr) offset = Add(offset, Load(offsets + t));
-      offset_sum = Fma(value, offset, offset_sum);
-      value = Mul(value, scale);
-    }
-    top = Max(value, top);
-    Store(value, x + t);
-  }
-  const float max = MaxOfLanes(top);
-  const bool two = out->limbs == 2;
-  const float limit = two ? kTwoWeightLimbs : kOneWeightLimb;
-  uint8_t* low = out->bytes + (static_cast<size_t>(group) * kMaxLimbs * rows + row) * kPageSlots;
-  uint8_t* high = low + static_cast<size_t>(rows) * kPageSlots;
-  const bool zero = max < kLeastScale;
-  RoundWeights(x, zero ? 0.0f : limit / max, two, low, high);
-  out->scale[group][row] = zero ? 0.0f : max / limit * v.unit;
-  out->offset[group][row] = SumOfLanes(offset_sum);
-  const int token_groups = v.per_channel ? kPageSlots / v.group : 1;
-  const int tokens = kPageSlots / token_groups;
-  for (int t = 0; t < token_groups; ++t) {
-    out->start[group][t][0][row] = -v.base * SumOfBytes(low + t * tokens, tokens);
-    out->start[group][t][1][row] = two ? -v.base * SumOfBytes(high + t * tokens, tokens) : 0;
-  }
-}
-
-// Folds row `row` of `rows`: weights [128], zero where the row sees nothing.
-// REQUIRES: out->limbs is set; scales are not negative.
-void FoldWeights(const CodedSide8& v, const float* weights, int row, int rows, FoldedWeights* out) {
-  if (v.per_channel) {
-    FoldWeightsOnce(v, weights, nullptr, nullptr, row, rows, 0, out);
-    const int tokens = v.group;
-    for (int t = 0; t * tokens < kPageSlots; ++t) {
+    for (int row = 0; row < rows; ++row) {
       F32 sum = Set(0.0f);
-      for (int i = 0; i < tokens; i += kLanes) sum = Add(sum, Load(weights + t * tokens + i));
-      out->total[t][row] = SumOfLanes(sum);
+      for (int c = 0; c < channels; c += kLanes) {
+        sum = Add(sum, Load(q + row * k.dim + first + c));
+      }
+      out->sum[g][row] = SumOfLanes(sum);
+    }
+  }
+}
+
+// kRows rows of weights [rows][128] times the scales of one channel group, to x [kRows][128].
+// `scales`, `offsets`: [128]; null for values with scales per channel.
+template <int kRows>
+inline void ScaleWeights(const CodedSide8& v, const float* weights, const float* scales,
+                         const float* offsets, float* x, FoldedRow* rows) {
+  F32 top[kRows], offset_sum[kRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) top[r] = offset_sum[r] = Set(0.0f);
+  for (int t = 0; t < kPageSlots; t += kLanes) {
+    F32 scale = Set(1.0f), offset = Set(0.0f);
+    if (scales != nullptr) {
+      scale = Load(scales + t);
+      offset = Mul(scale, Set(v.shift * v.unit));
+      if (offsets != nullptr) offset = Add(offset, Load(offsets + t));
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      F32 value = Load(weights + r * kPageSlots + t);
+      offset_sum[r] = Fma(value, offset, offset_sum[r]);
+      value = Mul(value, scale);
+      top[r] = Max(value, top[r]);
+      Store(value, x + r * kPageSlots + t);
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    rows[r] = {MaxOfLanes(top[r]), 0.0f, SumOfLanes(offset_sum[r])};
+  }
+}
+
+// x [kRows][128] to bytes, each lane carrying what rounding left to its next token; `groups` of
+// tokens share the start of their sums. The rows go side by side: each is one chain of carries.
+template <int kRows, int kLimbs>
+inline void RoundWeights(const CodedSide8& v, const float* x, const float* reciprocals, int row,
+                         int rows, int group, int token_groups, FoldedWeights* out) {
+  const F32 most = Set(kLimbs == 2 ? kTwoWeightLimbs : kOneWeightLimb);
+  uint8_t* bytes = out->bytes + (static_cast<size_t>(group) * rows + row) * kMaxLimbs * kPageSlots;
+  F32 residue[kRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) residue[r] = Set(0.0f);
+  const int tokens = kPageSlots / token_groups;
+  for (int g = 0; g < token_groups; ++g) {
+    U32 total[kRows], high_total[kRows];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) total[r] = high_total[r] = SetBits(0);
+    for (int t = g * tokens; t < (g + 1) * tokens; t += kLanes) {
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        const F32 value = Load(x + r * kPageSlots + t);
+        const F32 wanted = Fma(value, Set(reciprocals[r]), residue[r]);
+        const U32 rounded = Round(Max(Min(wanted, most), Set(0.0f)));
+        residue[r] = Sub(wanted, Convert(rounded));
+        uint8_t* low = bytes + r * kMaxLimbs * kPageSlots + t;
+        StoreBytes(rounded, low);
+        total[r] = AddBits(total[r], rounded);
+        if constexpr (kLimbs == 2) {
+          const U32 upper = ShiftRight<8>(rounded);
+          StoreBytes(upper, low + kPageSlots);
+          high_total[r] = AddBits(high_total[r], upper);
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const int32_t high_sum = kLimbs == 2 ? SumOfWords(high_total[r]) : 0;
+      out->start[group][g][0][row + r] = -v.base * (SumOfWords(total[r]) - 256 * high_sum);
+      out->start[group][g][1][row + r] = -v.base * high_sum;
+    }
+  }
+}
+
+// One channel group of all rows.
+template <int kLimbs>
+inline void FoldWeightsOnce(const CodedSide8& v, const float* weights, const float* scales,
+                            const float* offsets, int rows, int group, FoldedWeights* out) {
+  constexpr float kLimit = kLimbs == 2 ? kTwoWeightLimbs : kOneWeightLimb;
+  alignas(64) float x[4 * kPageSlots];
+  ForFours(rows, [&](int row, auto block) {
+    constexpr int kRows = decltype(block)::value;
+    FoldedRow folded[kRows];
+    float reciprocals[kRows];
+    ScaleWeights<kRows>(v, weights + row * kPageSlots, scales, offsets, x, folded);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const bool zero = folded[r].max < kLeastScale;
+      reciprocals[r] = zero ? 0.0f : kLimit / folded[r].max;
+      out->scale[group][row + r] = zero ? 0.0f : folded[r].max / kLimit * v.unit;
+      out->offset[group][row + r] = folded[r].constant;
+    }
+    RoundWeights<kRows, kLimbs>(v, x, reciprocals, row, rows, group,
+                                v.per_channel ? kPageSlots / v.group : 1, out);
+  });
+}
+
+template <int kLimbs>
+inline void FoldWeightsLimbs(const CodedSide8& v, const float* weights, int rows,
+                             FoldedWeights* out) {
+  if (!v.per_channel) {
+    const int stride = kPageSlots * (v.has_offset ? 2 : 1);
+    for (int g = 0; g * v.group < v.dim; ++g) {
+      const float* scales = v.meta + g * stride;
+      FoldWeightsOnce<kLimbs>(v, weights, scales, v.has_offset ? scales + kPageSlots : nullptr,
+                              rows, g, out);
     }
     return;
   }
-  const int stride = kPageSlots * (v.has_offset ? 2 : 1);
-  for (int g = 0; g * v.group < v.dim; ++g) {
-    const float* scales = v.meta + g * stride;
-    FoldWeightsOnce(v, weights, scales, v.has_offset ? scales + kPageSlots : nullptr, row, rows, g,
-                    out);
+  FoldWeightsOnce<kLimbs>(v, weights, nullptr, nullptr, rows, 0, out);
+  for (int row = 0; row < rows; ++row) {
+    for (int t = 0; t < kPageSlots / v.group; ++t) {
+      F32 sum = Set(0.0f);
+      for (int i = 0; i < v.group; i += kLanes) {
+        sum = Add(sum, Load(weights + row * kPageSlots + t * v.group + i));
+      }
+      out->total[t][row] = SumOfLanes(sum);
+    }
+  }
+}
+
+// REQUIRES: out->limbs is set; scales are not negative.
+void FoldWeights(const CodedSide8& v, const float* weights, int rows, FoldedWeights* out) {
+  if (out->limbs == 2) {
+    FoldWeightsLimbs<2>(v, weights, rows, out);
+  } else {
+    FoldWeightsLimbs<1>(v, weights, rows, out);
   }
 }
 

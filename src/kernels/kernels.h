@@ -30,6 +30,12 @@ struct RowState {
   float sum;  // of 2^(score - max)
 };
 
+// What one row sees of a page.
+struct RowView {
+  int first, end;  // tokens
+  float bias;      // added to each scaled score
+};
+
 struct ScoreParams {
   float scale;    // of the dot product
   float softcap;  // 0: none
@@ -57,14 +63,15 @@ struct KernelTable {
   void (*score)(Element element, const void* k, const float* q, int dim, int rows, int first_tile,
                 int end_tile, float* scores);
 
-  // One page's step of the running softmax of one row. For tokens in [first, end):
+  // One page's step of the running softmax of `rows` rows. For each row and its tokens in
+  // [first, end):
   //   s = scale * score + bias; s = softcap * tanh(s / softcap) if any; weight = 2^(s*log2e - max)
-  // with the new maximum; outside, weight = 0. Returns 2^(old max - new max), the factor by which
+  // with the new maximum; outside, weight = 0. shrink = 2^(old max - new max), the factor by which
   // earlier sums and outputs shrink (1 if nothing was seen before).
-  //   scores  [128], replaced by the weights
-  // REQUIRES: 0 <= first < end <= 128.
-  float (*softmax)(const ScoreParams& params, float bias, int first, int end, float* scores,
-                   RowState* state);
+  //   scores  [rows][128], replaced by the weights; states, shrink [rows]
+  // REQUIRES: 0 <= first, end <= 128; a row with first >= end sees nothing.
+  void (*softmax)(const ScoreParams& params, const RowView* views, int rows, float* scores,
+                  RowState* states, float* shrink);
 
   // out[r][c] = out[r][c] * shrink[r] + sum over t = first..end-1, in that order, of
   // weights[r][t] * v[t][c].
@@ -82,17 +89,16 @@ struct KernelTable {
 
   // The integer path (codes.h). Metadata to f32, n a multiple of 16; then in this order:
   void (*widen)(const void* halves, int n, float* x);
-  // Row `row` of `rows` rows, q [dim], into folded queries whose limbs are 1 before the first row.
-  // `code_rms`: of the centred levels, in steps between levels; it decides about the second limb.
-  void (*fold_query)(const CodedSide8& k, const float* q, float code_rms, int row, int rows,
+  // q [rows][dim] into folded queries. `code_rms`: of the centred levels, in steps between levels;
+  // it decides about the second limb.
+  void (*fold_query)(const CodedSide8& k, const float* q, float code_rms, int rows,
                      FoldedQueries* folded);
   // scores [rows][128] of the token tiles [first_tile, end_tile) and perhaps a neighbour of them:
   // q.k, but for a page mean.
   void (*score_codes)(const CodedSide8& k, const FoldedQueries& q, int rows, int first_tile,
                       int end_tile, float* scores);
-  // Row `row` of `rows` rows; weights [128], zero where nothing is seen.
-  void (*fold_weights)(const CodedSide8& v, const float* weights, int row, int rows,
-                       FoldedWeights* folded);
+  // weights [rows][128], zero where nothing is seen; folded->limbs is set.
+  void (*fold_weights)(const CodedSide8& v, const float* weights, int rows, FoldedWeights* folded);
   // As accumulate, [first, end) being the tokens that any row sees.
   void (*accumulate_codes)(const CodedSide8& v, const FoldedWeights& w, const float* shrink,
                            int first, int end, int rows, float* out);

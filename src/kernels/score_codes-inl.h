@@ -12,118 +12,103 @@
 namespace shorthand {
 namespace {
 
-// One block of rows over one pair of token tiles.
-template <int kBits, int kLimbs, int kRows, typename Codes>
-struct ScorePair {
-  const CodedSide8& k;
-  const FoldedQueries& q;
-  const Codes& codes;
-  int rows, first_row, pair, fold;
-  const uint8_t* lines;
-  F32 score[kRows][2];
-
-  // Sums over channels [first, first + channels), which advance `lines`.
-  inline void AddChannels(int first, int channels, int start_at) {
-    CodeSums<kLimbs, kRows> sums;
-    sums.Begin([&](int l, int r) { return q.start[start_at][l][first_row + r]; });
-    const size_t limb_stride = static_cast<size_t>(rows) * k.dim;
-    const int8_t* bytes =
-        q.bytes + fold * kMaxLimbs * limb_stride + static_cast<size_t>(first_row) * k.dim + first;
-    for (int c = 0; c < channels; c += 2 * kGroupTiles) {
-      U32 tiles[kGroupTiles];
-      ExpandTiles<kBits>(lines, tiles);
-      lines += kBits * kLine;
-#pragma GCC unroll 8
-      for (int quad = 0; quad < kGroupTiles / 2; ++quad) {
-        const U32 even = codes.Key(tiles[2 * quad]);
-        const U32 odd = codes.Key(tiles[2 * quad + 1]);
-#pragma GCC unroll 8
-        for (int l = 0; l < kLimbs; ++l) {
-#pragma GCC unroll 8
-          for (int r = 0; r < kRows; ++r) {
-            const U32 word = LoadWord(bytes + l * limb_stride + r * k.dim + c + 4 * quad);
-            U32(&sum)[2] = sums.sum[quad % sums.kSets][l][r];
-            sum[0] = DotCodes<kBits>(sum[0], even, word);
-            sum[1] = DotCodes<kBits>(sum[1], odd, word);
-          }
-        }
-      }
-    }
-    AddScores(sums, start_at);
-  }
-
-  inline void AddScores(CodeSums<kLimbs, kRows>& sums, int group) {
-#pragma GCC unroll 8
-    for (int tile = 0; tile < 2; ++tile) {
-      if (k.per_channel) {
-#pragma GCC unroll 8
-        for (int r = 0; r < kRows; ++r) {
-          score[r][tile] = Fma(sums.Finish(r, tile), Set(q.scale[fold][first_row + r]),
-                               Set(q.constant[fold][first_row + r]));
-        }
-        continue;
-      }
-      const int groups = (k.dim + k.group - 1) / k.group;
-      const float* meta =
-          k.meta + (pair * groups + group) * 2 * kLanes * (k.has_offset ? 2 : 1) + tile * kLanes;
-      const F32 scale = Load(meta);
-      F32 offset = Mul(scale, Set(k.shift * k.unit));
-      if (k.has_offset) offset = Add(offset, Load(meta + 2 * kLanes));
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) {
-        const F32 dot = Mul(sums.Finish(r, tile), Set(q.scale[0][first_row + r]));
-        const F32 added = Mul(offset, Set(q.sum[group][first_row + r]));
-        score[r][tile] = Add(score[r][tile], Fma(dot, scale, added));
-      }
-    }
-  }
+// The token tiles of a call, whole pairs.
+struct TokenTiles {
+  int first, end;
 };
 
-template <int kBits, int kLimbs, int kRows, typename Codes>
-inline void ScoreCodesBlock(const CodedSide8& k, const FoldedQueries& q, const Codes& codes,
-                            int rows, int first_row, int first_tile, int end_tile, float* scores) {
-  const int pair_lines = k.dim * kBits / 16;  // dim / 2 tiles of 64 codes
-  for (int pair = first_tile / 2; pair < (end_tile + 1) / 2; ++pair) {
-    const int fold = k.per_channel ? pair * 2 * kLanes / k.group : 0;
-    ScorePair<kBits, kLimbs, kRows, Codes> block{
-        k, q, codes, rows, first_row, pair, fold, k.lines + pair * pair_lines * kLine, {}};
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) block.score[r][0] = block.score[r][1] = Set(0.0f);
-    if (k.per_channel) {
-      block.AddChannels(0, k.dim, fold);
-    } else {
-      for (int g = 0; g * k.group < k.dim; ++g) {
-        const int left = k.dim - g * k.group;
-        block.AddChannels(g * k.group, k.group < left ? k.group : left, g);
+// Scores [rows][128] of the sums [rows][limbs][128] over all channels of keys with scales per
+// channel.
+template <int kLimbs>
+inline void FinishChannelScores(const CodedSide8& k, const FoldedQueries& q, int rows,
+                                TokenTiles tiles, const int32_t* sums, float* scores) {
+  const int fold_tiles = k.group / kLanes;
+  for (int r = 0; r < rows; ++r) {
+    const int32_t* row_sums = sums + r * kLimbs * kPageSlots;
+    float* row_scores = scores + r * kPageSlots;
+    for (int tile = tiles.first; tile < tiles.end;) {
+      const int fold = tile / fold_tiles;
+      const int end = (fold + 1) * fold_tiles < tiles.end ? (fold + 1) * fold_tiles : tiles.end;
+      const F32 scale = Set(q.scale[fold][r]), constant = Set(q.constant[fold][r]);
+      U32 start[kLimbs];
+      LoadStarts(q.start[fold], r, start);
+      for (; tile < end; ++tile) {
+        const F32 sum = JoinLimbs<kLimbs>(row_sums + tile * kLanes, kPageSlots, start);
+        Store(Fma(sum, scale, constant), row_scores + tile * kLanes);
       }
     }
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      float* to = scores + (first_row + r) * kPageSlots + pair * 2 * kLanes;
-      Store(block.score[r][0], to);
-      Store(block.score[r][1], to + kLanes);
+  }
+}
+
+// Adds to scores [rows][128] the sums over one channel group of keys with scales per token.
+template <int kLimbs>
+inline void AddTokenScores(const CodedSide8& k, const FoldedQueries& q, int rows, int group,
+                           TokenTiles tiles, const int32_t* sums, float* scores) {
+  const int groups = (k.dim + k.group - 1) / k.group;
+  const bool has_offset = k.has_offset;
+  const F32 shift = Set(k.shift * k.unit);
+  for (int r = 0; r < rows; ++r) {
+    const F32 row_scale = Set(q.scale[0][r]), query_sum = Set(q.sum[group][r]);
+    U32 start[kLimbs];
+    LoadStarts(q.start[group], r, start);
+    for (int tile = tiles.first; tile < tiles.end; ++tile) {
+      const float* meta = k.meta + (tile / 2 * groups + group) * 2 * kLanes * (has_offset ? 2 : 1) +
+                          tile % 2 * kLanes;
+      const F32 scale = Load(meta);
+      F32 offset = Mul(scale, shift);
+      if (has_offset) offset = Add(offset, Load(meta + 2 * kLanes));
+      float* to = scores + r * kPageSlots + tile * kLanes;
+      const F32 sum =
+          JoinLimbs<kLimbs>(sums + r * kLimbs * kPageSlots + tile * kLanes, kPageSlots, start);
+      const F32 added = Fma(Mul(sum, row_scale), scale, Mul(offset, query_sum));
+      Store(group == 0 ? added : Add(Load(to), added), to);
     }
   }
 }
 
 template <int kLimbs>
-inline void ScoreCodesLimbs(const CodedSide8& k, const FoldedQueries& q, int rows, int first_tile,
-                            int end_tile, float* scores) {
-  WithCodes(k, [&](auto bits, const auto& codes) {
-    ForCodeRows<kLimbs>(rows, [&](int row, auto block) {
-      ScoreCodesBlock<decltype(bits)::value, kLimbs, decltype(block)::value>(
-          k, q, codes, rows, row, first_tile, end_tile, scores);
-    });
-  });
+inline void FinishScores(const CodedSide8& k, const FoldedQueries& q, int rows, int group,
+                         TokenTiles tiles, const int32_t* sums, float* scores) {
+  if (k.per_channel) {
+    FinishChannelScores<kLimbs>(k, q, rows, tiles, sums, scores);
+  } else {
+    AddTokenScores<kLimbs>(k, q, rows, group, tiles, sums, scores);
+  }
+}
+
+// The sums of all streams over one channel group, from channel `first` on, for all pairs of tiles.
+template <int kBits, typename Codes>
+inline void SumChannels(const CodedSide8& k, const Codes& codes, const FoldedQueries& q, int rows,
+                        int first, int channels, TokenTiles tiles, int32_t* sums) {
+  const size_t stride = static_cast<size_t>(k.dim) * (kMaxLimbs / q.limbs);
+  for (int tile = tiles.first; tile < tiles.end; tile += 2) {
+    const int fold = k.per_channel ? tile * kLanes / k.group : 0;
+    const int8_t* bytes = q.bytes + static_cast<size_t>(fold) * rows * kMaxLimbs * k.dim + first;
+    // A quad of channels of a pair of tiles is two tiles of codes.
+    const int codes_before = (tile / 2 * k.dim + first) / 4 * 2;
+    SumStreams<CodesOf::kKeys, kBits, 2>({k.lines + codes_before / kGroupTiles * kBits * kLine,
+                                          reinterpret_cast<const uint8_t*>(bytes), stride, channels,
+                                          sums + tile * kLanes, kPageSlots},
+                                         rows * q.limbs, codes);
+  }
 }
 
 void ScoreCodes(const CodedSide8& k, const FoldedQueries& q, int rows, int first_tile, int end_tile,
                 float* scores) {
-  if (q.limbs == 1) {
-    ScoreCodesLimbs<1>(k, q, rows, first_tile, end_tile, scores);
-  } else {
-    ScoreCodesLimbs<2>(k, q, rows, first_tile, end_tile, scores);
-  }
+  alignas(64) int32_t sums[kMaxPassRows * kMaxLimbs * kPageSlots];
+  const TokenTiles tiles{first_tile / 2 * 2, (end_tile + 1) / 2 * 2};
+  const int group_channels = k.per_channel ? k.dim : k.group;
+  WithCodes(k, [&](auto bits, const auto& codes) {
+    for (int first = 0, group = 0; first < k.dim; first += group_channels, ++group) {
+      const int channels = group_channels < k.dim - first ? group_channels : k.dim - first;
+      SumChannels<decltype(bits)::value>(k, codes, q, rows, first, channels, tiles, sums);
+      if (q.limbs == 1) {
+        FinishScores<1>(k, q, rows, group, tiles, sums, scores);
+      } else {
+        FinishScores<2>(k, q, rows, group, tiles, sums, scores);
+      }
+    }
+  });
 }
 
 }  // namespace

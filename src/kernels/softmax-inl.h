@@ -1,5 +1,5 @@
-// One page's step of the running softmax of one row. Compiled per target, after that target's ops
-// file.
+// One page's step of the running softmax of up to 8 rows. Compiled per target, after that target's
+// ops file.
 //
 // A NaN score takes no part in the maximum and makes its own weight and the sum NaN; a score of
 // +infinity makes its weight NaN. A row that has seen only -infinity has weights and sum 0.
@@ -21,36 +21,77 @@ inline F32 Base2Score(const ScoreParams& params, float bias, F32 score) {
   return Mul(tanh, Set(params.softcap * kLog2E));
 }
 
-float Softmax(const ScoreParams& params, float bias, int first, int end, float* scores,
-              RowState* state) {
-  const int first_tile = first / kLanes;
-  const int end_tile = (end + kLanes - 1) / kLanes;
-  F32 top = Set(state->max);
-  for (int tile = first_tile; tile < end_tile; ++tile) {
-    float* lanes = scores + tile * kLanes;
-    const F32 token = Add(Iota(), Set(static_cast<float>(tile * kLanes)));
-    const F32 hidden = Set(-kInfinity);
-    F32 x = Base2Score(params, bias, Load(lanes));
-    x = IfLess(token, Set(static_cast<float>(end)), x, hidden);
-    x = IfLess(token, Set(static_cast<float>(first)), hidden, x);
-    top = Max(x, top);
-    Store(x, lanes);
+// kRows rows side by side, so that none waits for its own chain of sums.
+template <int kRows>
+inline void SoftmaxRows(const ScoreParams& params, const RowView* views, float* scores,
+                        RowState* states, float* shrink) {
+  // Tiles that any row sees, and those that all rows see whole.
+  int first = kPageSlots, end = 0, all_from = 0, all_to = kPageSlots;
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    all_from = views[r].first > all_from ? views[r].first : all_from;
+    all_to = views[r].end < all_to ? views[r].end : all_to;
+    if (views[r].first >= views[r].end) continue;
+    first = views[r].first < first ? views[r].first : first;
+    end = views[r].end > end ? views[r].end : end;
   }
-  const float max = MaxOfLanes(top);
-  // Any finite reference will do where there is nothing but -infinity.
-  const F32 reference = Set(max == -kInfinity ? 0.0f : max);
-  F32 sum = Set(0.0f);
-  for (int tile = 0; tile < kPageSlots / kLanes; ++tile) {
-    float* lanes = scores + tile * kLanes;
-    F32 weight = Set(0.0f);
-    if (tile >= first_tile && tile < end_tile) weight = Exp2(Sub(Load(lanes), reference));
-    sum = Add(sum, weight);
-    Store(weight, lanes);
+  const int first_tile = first / kLanes * kLanes;
+  F32 top[kRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) top[r] = Set(states[r].max);
+  for (int tile = first_tile; tile < end; tile += kLanes) {
+    const bool whole = tile >= all_from && tile + kLanes <= all_to;
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      float* lanes = scores + r * kPageSlots + tile;
+      F32 x = Base2Score(params, views[r].bias, Load(lanes));
+      if (!whole) {
+        const F32 token = Add(Iota(), Set(static_cast<float>(tile)));
+        const F32 hidden = Set(-kInfinity);
+        x = IfLess(token, Set(static_cast<float>(views[r].end)), x, hidden);
+        x = IfLess(token, Set(static_cast<float>(views[r].first)), hidden, x);
+      }
+      top[r] = Max(x, top[r]);
+      Store(x, lanes);
+    }
   }
-  const float shrink = state->max == -kInfinity ? 1.0f : FirstLane(Exp2(Set(state->max - max)));
-  state->sum = __builtin_fmaf(state->sum, shrink, SumOfLanes(sum));
-  state->max = max;
-  return shrink;
+
+  // How far the maxima rose, by one exp2 for all rows.
+  alignas(64) float rise[kLanes] = {};
+  F32 reference[kRows], sum[kRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    const float max = MaxOfLanes(top[r]);
+    if (states[r].max != -kInfinity) rise[r] = states[r].max - max;
+    // Any finite reference will do where there is nothing but -infinity.
+    reference[r] = Set(max == -kInfinity ? 0.0f : max);
+    states[r].max = max;
+    sum[r] = Set(0.0f);
+  }
+  Store(Exp2(Load(rise)), rise);
+  for (int tile = 0; tile < kPageSlots; tile += kLanes) {
+    const bool seen = tile >= first_tile && tile < end;
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      float* lanes = scores + r * kPageSlots + tile;
+      const F32 weight = seen ? Exp2(Sub(Load(lanes), reference[r])) : Set(0.0f);
+      sum[r] = Add(sum[r], weight);
+      Store(weight, lanes);
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    shrink[r] = rise[r];
+    states[r].sum = __builtin_fmaf(states[r].sum, rise[r], SumOfLanes(sum[r]));
+  }
+}
+
+void Softmax(const ScoreParams& params, const RowView* views, int rows, float* scores,
+             RowState* states, float* shrink) {
+  ForFours(rows, [&](int row, auto block) {
+    SoftmaxRows<decltype(block)::value>(params, views + row, scores + row * kPageSlots,
+                                        states + row, shrink + row);
+  });
 }
 
 }  // namespace

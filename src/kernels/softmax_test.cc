@@ -19,7 +19,8 @@ struct Outcome {
 Outcome Step(const KernelTable& table, const ScoreParams& params, float bias, int first, int end,
              const AlignedVector<float>& scores, RowState state) {
   Outcome out{scores, state, 0};
-  out.shrink = table.softmax(params, bias, first, end, out.weights.data(), &out.state);
+  const RowView view{first, end, bias};
+  table.softmax(params, &view, 1, out.weights.data(), &out.state, &out.shrink);
   return out;
 }
 
@@ -90,6 +91,37 @@ TEST(SoftmaxTest, EveryRangeGivesTheSameBitsOnEveryTarget) {
         for (const KernelTable* table : RunnableTargets()) {
           ExpectSame(Step(*table, params, 0.1f, first, end, scores, state), expected, table->name);
         }
+      }
+    }
+  }
+}
+
+// Rows of one call are those of calls of their own, also one that sees nothing.
+TEST(SoftmaxTest, RowsDoNotDependOnEachOther) {
+  const RowView views[kMaxPassRows] = {{0, 128, 0.1f}, {0, 127, 0}, {16, 64, 0},  {5, 5, 1.0f},
+                                       {120, 3, 0},    {0, 1, 0},   {0, 128, -2}, {77, 128, 0.5f}};
+  const ScoreParams params{0.3f, 0};
+  for (const KernelTable* table : RunnableTargets()) {
+    for (int rows = 1; rows <= kMaxPassRows; ++rows) {
+      const AlignedVector<float> scores = RandomFloats(rows * kSlots, 9.0f, 25);
+      AlignedVector<float> weights = scores;
+      RowState states[kMaxPassRows];
+      float shrink[kMaxPassRows];
+      std::fill_n(states, rows, RowState{2.0f, 3.0f});
+      table->softmax(params, views, rows, weights.data(), states, shrink);
+      for (int r = 0; r < rows; ++r) {
+        const auto row = [&](const AlignedVector<float>& all) {
+          return AlignedVector<float>(all.begin() + r * kSlots, all.begin() + (r + 1) * kSlots);
+        };
+        const RowView& view = views[r];
+        const Outcome alone = Step(kScalarKernels, params, view.bias, view.first, view.end,
+                                   row(scores), {2.0f, 3.0f});
+        ExpectSame({row(weights), states[r], shrink[r]}, alone, table->name);
+        if (view.first < view.end) continue;
+        EXPECT_EQ(shrink[r], 1.0f);
+        EXPECT_EQ(states[r].max, 2.0f);
+        EXPECT_EQ(states[r].sum, 3.0f);
+        EXPECT_EQ(row(weights), AlignedVector<float>(kSlots));
       }
     }
   }

@@ -119,7 +119,12 @@ inline float MaxOfLanes(F32 a) {
   const __m128 by2 = _mm_max_ps(by4, _mm_movehl_ps(by4, by4));
   return _mm_cvtss_f32(_mm_max_ss(by2, _mm_movehdup_ps(by2)));
 }
-inline float FirstLane(F32 a) { return _mm256_cvtss_f32(a.low); }
+inline int32_t SumOfWords(U32 a) {
+  const __m256i by8 = _mm256_add_epi32(a.low, a.high);
+  const __m128i by4 = _mm_add_epi32(_mm256_castsi256_si128(by8), _mm256_extracti128_si256(by8, 1));
+  const __m128i by2 = _mm_add_epi32(by4, _mm_unpackhi_epi64(by4, by4));
+  return _mm_cvtsi128_si32(_mm_add_epi32(by2, _mm_shuffle_epi32(by2, 1)));
+}
 // Half of a butterfly at distance 1, 2 or 4.
 template <int kDistance>
 inline __m256 HalfButterfly(__m256 a) {

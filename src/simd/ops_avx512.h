@@ -72,7 +72,7 @@ inline float MaxOfLanes(F32 a) {
   const __m128 by2 = _mm_max_ps(by4, _mm_movehl_ps(by4, by4));
   return _mm_cvtss_f32(_mm_max_ss(by2, _mm_movehdup_ps(by2)));
 }
-inline float FirstLane(F32 a) { return _mm512_cvtss_f32(a); }
+inline int32_t SumOfWords(U32 a) { return _mm512_reduce_add_epi32(a); }
 // The partner minus a is a times -1 plus the partner, which is rounded the same.
 template <int kDistance>
 inline F32 Butterfly(F32 a) {

@@ -144,7 +144,11 @@ inline float MaxOfLanes(F32 a) {
   }
   return a.lane[0];
 }
-inline float FirstLane(F32 a) { return a.lane[0]; }
+inline int32_t SumOfWords(U32 a) {
+  uint32_t sum = 0;
+  for (int i = 0; i < kLanes; ++i) sum += a.lane[i];
+  return static_cast<int32_t>(sum);
+}
 template <int kDistance>
 inline F32 Butterfly(F32 a) {
   return EachLane<F32>([&](int i) {
