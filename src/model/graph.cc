@@ -21,9 +21,23 @@ void SetInput(ggml_tensor* tensor, std::span<const int32_t> values) {
 
 }  // namespace
 
+void StepGraph::Step::Show(AttentionInput input, int layer, const ggml_tensor& rows,
+                           int worker) const {
+  if (observer == nullptr || worker != 0) return;
+  (*observer)(
+      {.input = input,
+       .layer = layer,
+       .heads = static_cast<int>(rows.ne[1]),
+       .dim = static_cast<int>(rows.ne[0]),
+       .rows = {static_cast<const float*>(rows.data),
+                static_cast<size_t>(batch->rows() * rows.ne[0] * rows.ne[1])}});
+}
+
 // Custom nodes: sources are in the order in which Builder passes them.
 void StepGraph::WriteNode(ggml_tensor* node, int worker, int workers, void* layer_node) {
   const auto& [step, layer] = *static_cast<const LayerNode*>(layer_node);
+  step->Show(AttentionInput::kKeys, layer, *node->src[0], worker);
+  step->Show(AttentionInput::kValues, layer, *node->src[1], worker);
   step->batch->Write(layer, static_cast<const float*>(node->src[0]->data),
                      static_cast<const float*>(node->src[1]->data), worker, workers);
 }
@@ -35,6 +49,7 @@ void StepGraph::SealNode(ggml_tensor* node, int worker, int workers, void* layer
 
 void StepGraph::AttendNode(ggml_tensor* node, int worker, int workers, void* layer_node) {
   const auto& [step, layer] = *static_cast<const LayerNode*>(layer_node);
+  step->Show(AttentionInput::kQueries, layer, *node->src[0], worker);
   const AttentionArgs args = {.layer = layer,
                               .q = static_cast<const float*>(node->src[0]->data),
                               .out = static_cast<float*>(node->data)};
@@ -192,8 +207,9 @@ Result<std::unique_ptr<StepGraph>> StepGraph::Build(const Hyperparams& hyper,
 
 Result<std::span<const float>> StepGraph::Run(ggml_backend_t backend, Batch& batch,
                                               AttentionPlan& plan, std::span<const int32_t> tokens,
-                                              std::span<const int32_t> output_rows) {
-  step_ = {&batch, &plan};
+                                              std::span<const int32_t> output_rows,
+                                              const StepObserver& observer) {
+  step_ = {&batch, &plan, observer ? &observer : nullptr};
   SetInput(tokens_, tokens);
   std::vector<int32_t> positions(rows_);
   for (int row = 0; row < rows_; ++row) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "model/hyperparams.h"
+#include "model/observer.h"
 #include "model/weights.h"
 #include "shorthand/attention.h"
 #include "shorthand/cache.h"
@@ -43,18 +44,23 @@ class StepGraph {
   int outputs() const { return outputs_; }
 
   // REQUIRES: batch.rows() == tokens.size() == rows(); output_rows.size() == outputs(); every token
-  // lies in the vocabulary, every output row in the batch.
+  // lies in the vocabulary, every output row in the batch. An empty `observer` is not called.
   // Returns logits [outputs][vocabulary], valid until the next step or allocation.
   // Errors: kInternal if ggml fails. The batch keeps its own status.
   Result<std::span<const float>> Run(ggml_backend_t backend, Batch& batch, AttentionPlan& plan,
                                      std::span<const int32_t> tokens,
-                                     std::span<const int32_t> output_rows);
+                                     std::span<const int32_t> output_rows,
+                                     const StepObserver& observer);
 
  private:
   // What the custom nodes work on; set for each run.
   struct Step {
     Batch* batch = nullptr;
     AttentionPlan* plan = nullptr;
+    const StepObserver* observer = nullptr;  // null: nobody observes
+
+    // Worker 0 shows `rows`, [rows][heads][dim], to the observer, if there is one.
+    void Show(AttentionInput input, int layer, const ggml_tensor& rows, int worker) const;
   };
   struct LayerNode {
     const Step* step = nullptr;

@@ -61,10 +61,12 @@ class ModelImpl {
       return status;
     }
     Result<std::span<const float>> logits =
-        graph_->Run(backend_.get(), batch, **plan, tokens, output_rows);
+        graph_->Run(backend_.get(), batch, **plan, tokens, output_rows, observer_);
     if (logits.ok() && !batch.status().ok()) return batch.status();
     return logits;
   }
+
+  void Observe(StepObserver observer) { observer_ = std::move(observer); }
 
   const Shape& shape() const { return hyper_.shape; }
   const Vocab& vocab() const { return *vocab_; }
@@ -144,6 +146,7 @@ class ModelImpl {
   std::unique_ptr<Weights> weights_;
   ggml_gallocr_ptr allocator_;
   std::unique_ptr<StepGraph> graph_;
+  StepObserver observer_;
 };
 
 Result<std::unique_ptr<Model>> Model::Load(const std::string& path, const ModelOptions& options) {
@@ -164,5 +167,7 @@ Result<std::span<const float>> Model::Forward(Batch& batch, std::span<const Toke
                                               std::span<const int32_t> output_rows) {
   return impl_->Forward(batch, tokens, output_rows);
 }
+
+void Model::Observe(StepObserver observer) { impl_->Observe(std::move(observer)); }
 
 }  // namespace shorthand

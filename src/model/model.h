@@ -3,7 +3,8 @@
 // The model owns weights, vocabulary and compute threads, the caller owns the cache: it is opened
 // with shape(), and one forward step appends the rows of one batch to it. Many caches and sequences
 // may use one model, one step at a time.
-// Thread-safety: Forward one thread at a time; everything else is immutable once loaded.
+// Thread-safety: Forward and Observe one thread at a time; everything else is immutable once
+// loaded.
 #ifndef SHORTHAND_MODEL_MODEL_H_
 #define SHORTHAND_MODEL_MODEL_H_
 
@@ -13,6 +14,7 @@
 #include <string>
 
 #include "model/hyperparams.h"
+#include "model/observer.h"
 #include "model/vocab.h"
 #include "model/weights.h"
 #include "shorthand/cache.h"
@@ -53,6 +55,9 @@ class Model {
   // outside the batch; those of AttentionPlan::Create; the batch's own status; kResourceExhausted.
   Result<std::span<const float>> Forward(Batch& batch, std::span<const Token> tokens,
                                          std::span<const int32_t> output_rows);
+
+  // Shows every later step to `observer`, until another takes its place; an empty one ends it.
+  void Observe(StepObserver observer);
 
  private:
   explicit Model(std::unique_ptr<ModelImpl> impl);

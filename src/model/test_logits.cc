@@ -8,8 +8,18 @@
 #include <numeric>
 
 namespace shorthand::testing {
+namespace {
 
-std::vector<float> LlamaLogits(const std::string& path, std::vector<Token> tokens) {
+// llama.cpp asks about each tensor first, then shows it.
+bool Visit(ggml_tensor* tensor, bool ask, void* visitor) {
+  if (!ask) (*static_cast<TensorVisitor*>(visitor))(*tensor);
+  return true;
+}
+
+}  // namespace
+
+std::vector<float> LlamaLogits(const std::string& path, std::vector<Token> tokens,
+                               TensorVisitor visit) {
   const llama_model_ptr model(
       llama_model_load_from_file(path.c_str(), llama_model_default_params()));
   if (model == nullptr) {
@@ -22,6 +32,10 @@ std::vector<float> LlamaLogits(const std::string& path, std::vector<Token> token
   params.n_threads = params.n_threads_batch = 1;
   params.type_k = params.type_v = GGML_TYPE_F32;
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  if (visit) {
+    params.cb_eval = Visit;
+    params.cb_eval_user_data = &visit;
+  }
   const llama_context_ptr context(llama_init_from_model(model.get(), params));
   const int32_t count = static_cast<int32_t>(tokens.size());
   llama_batch batch = llama_batch_init(count, 0, 1);

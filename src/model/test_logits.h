@@ -3,6 +3,9 @@
 #ifndef SHORTHAND_MODEL_TEST_LOGITS_H_
 #define SHORTHAND_MODEL_TEST_LOGITS_H_
 
+#include <ggml.h>
+
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,8 +14,12 @@
 
 namespace shorthand::testing {
 
-// llama.cpp's logits after each of `tokens`, [tokens][vocabulary], over an f32 cache.
-std::vector<float> LlamaLogits(const std::string& path, std::vector<Token> tokens);
+using TensorVisitor = std::function<void(const ggml_tensor&)>;
+
+// llama.cpp's logits after each of `tokens`, [tokens][vocabulary], over an f32 cache. `visit` sees
+// every tensor of the computation once it is computed.
+std::vector<float> LlamaLogits(const std::string& path, std::vector<Token> tokens,
+                               TensorVisitor visit = {});
 
 // Ours, fed in chunks of `chunk` tokens.
 std::vector<float> OurLogits(Model& model, std::span<const Token> tokens, size_t chunk,
