@@ -2,9 +2,10 @@
 //
 //   model_bars MODEL.gguf --text FILE [--context 2048] [--windows 8] [--threads 2] [--only PART]
 //
-// Parts: memory, agreement (perplexity and likeliest tokens against llama.cpp's) and views
-// (independence of chunks). --context and --windows are those of agreement. Exit code: 0 every bar
-// was met, 1 one was missed, 2 usage, or something could not be measured.
+// Parts: memory, errors (attention on captured data against double precision), agreement
+// (perplexity and likeliest tokens against llama.cpp's) and views (independence of chunks).
+// --context and --windows are those of agreement. Exit code: 0 every bar was met, 1 one was missed,
+// 2 usage, or something could not be measured.
 #include "model_bars.h"
 
 #include <fmt/format.h>
@@ -33,7 +34,7 @@ constexpr int64_t kViewTextTokens = 1024;
 
 constexpr const char* kUsage =
     "usage: model_bars MODEL.gguf --text FILE [--context TOKENS] [--windows N] [--threads N] "
-    "[--only memory|agreement|views]";
+    "[--only memory|errors|agreement|views]";
 
 struct Options {
   std::string model;
@@ -80,8 +81,8 @@ Result<Options> ParseOptions(std::span<const std::string_view> arguments) {
       return InvalidArgument(kUsage);
     }
   }
-  const bool known_part =
-      options.Wants("memory") || options.Wants("agreement") || options.Wants("views");
+  const bool known_part = options.Wants("memory") || options.Wants("errors") ||
+                          options.Wants("agreement") || options.Wants("views");
   if (options.model.empty() || options.text.empty() || !known_part) return InvalidArgument(kUsage);
   return options;
 }
@@ -109,6 +110,19 @@ Status MeasureMemory(const Options& options, std::string_view text, BarReport& r
   Status status = MeasureResidentMemory(**model, chunk->front(), tokens, report);
   if (!status.ok()) return status;
   return MeasureAllocation((*model)->shape(), kSingleTokens, report);
+}
+
+// The model as it is stored: what is judged is attention, whatever it is given.
+Status MeasureErrors(const Options& options, std::string_view text, BarReport& report) {
+  const auto model = Model::Load(options.model, {.threads = options.threads});
+  if (!model.ok()) return model.status();
+  if (AtMostContext(**model, kErrorTextTokens) < kErrorTextTokens) {
+    return OutOfRange(fmt::format("errors are measured on {} tokens; this model was made for {}",
+                                  kErrorTextTokens, (*model)->shape().max_context_tokens));
+  }
+  const auto windows = CutWindows((*model)->vocab(), text, kErrorTextTokens, 1);
+  if (!windows.ok()) return windows.status();
+  return MeasureErrors(**model, windows->front(), report);
 }
 
 Status CompareWithLlama(const Options& options, Model& model, const std::string& f32_path,
@@ -151,6 +165,9 @@ int Main(std::span<const std::string_view> arguments) {
     if (!text.ok()) return text.status();
     if (options->Wants("memory")) {
       if (Status status = MeasureMemory(*options, *text, report); !status.ok()) return status;
+    }
+    if (options->Wants("errors")) {
+      if (Status status = MeasureErrors(*options, *text, report); !status.ok()) return status;
     }
     if (!options->Wants("agreement") && !options->Wants("views")) return OkStatus();
     return MeasureOutputs(*options, *text, report);

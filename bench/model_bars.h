@@ -33,6 +33,12 @@ Status MeasureResidentMemory(Model& model, std::span<const Token> chunk, int64_t
 // A cache to which `tokens` tokens were appended singly has allocated what the planner says.
 Status MeasureAllocation(const Shape& shape, int64_t tokens, BarReport& report);
 
+// Attention of captured queries over captured keys and values of every layer of `model` is as near
+// to double precision as docs/numerics.md says, for every preset, format and target.
+// REQUIRES: `text` has kErrorTextTokens tokens.
+inline constexpr int kErrorTextTokens = 640;
+Status MeasureErrors(Model& model, std::span<const Token> text, BarReport& report);
+
 }  // namespace shorthand
 
 #endif  // SHORTHAND_BENCH_MODEL_BARS_H_
