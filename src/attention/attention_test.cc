@@ -7,9 +7,10 @@
 #include <cmath>
 #include <limits>
 
+#include "attention/error_bound.h"
 #include "attention/reference.h"
 #include "cache/testing.h"
-#include "quant/format.h"
+#include "quant/every_side.h"
 
 namespace shorthand {
 namespace {
@@ -30,14 +31,7 @@ class Pair {
   Pair(const TestModel& model, const std::string& recipe)
       : model_(model),
         cache_(OpenCache(model.shape(), recipe)),
-        exact_(OpenCache(model.shape(), "f16")) {
-    const Recipe parsed = *Recipe::Parse(recipe);
-    share_ = 0.05;
-    for (const Side* side : {&parsed.kv.k, &parsed.kv.v}) {
-      const bool coarse = !IsExact(side->code) && BitsOf(*side) < 8;
-      if (coarse) share_ = 0.25;
-    }
-  }
+        exact_(OpenCache(model.shape(), "f16")) {}
 
   SequenceId Create() { return exact_->Create(), cache_->Create(); }
   Status Crop(SequenceId id, int64_t tokens) {
@@ -46,8 +40,7 @@ class Pair {
   }
 
   // Appends to both and compares: the kernels' error against double precision on the same pages
-  // must be that of f32 arithmetic, plus a share of the error that the recipe itself makes: a
-  // quarter, and a twentieth where all codes have 8 bits.
+  // must keep to ErrorBound.
   void Append(const std::vector<TestModel::Item>& items, const std::string& what,
               const std::vector<float>* sink_logits = nullptr) {
     std::vector<float> out;
@@ -61,7 +54,9 @@ class Pair {
       quantization += (expected[i] - exact[i]) * (expected[i] - exact[i]);
       norm += exact[i] * exact[i];
     }
-    EXPECT_LT(std::sqrt(arithmetic / norm), 1e-5 + share_ * std::sqrt(quantization / norm)) << what;
+    EXPECT_LT(std::sqrt(arithmetic / norm),
+              ErrorBound(cache_->recipe(), std::sqrt(quantization / norm)))
+        << what;
   }
 
   void Feed(SequenceId id, int tokens, int chunk, const std::string& what) {
@@ -79,8 +74,6 @@ class Pair {
   }
 
  private:
-  static int BitsOf(const Side& side) { return ResolveSide(side, SideKind::kValue, 64)->bits; }
-
   void Run(Cache& cache, const std::vector<TestModel::Item>& items,
            const std::vector<float>* sink_logits, std::vector<float>* out,
            std::vector<double>* expected) {
@@ -107,7 +100,6 @@ class Pair {
 
   const TestModel& model_;
   std::unique_ptr<Cache> cache_, exact_;
-  double share_;
 };
 
 TEST_F(Attention, EveryLengthUpTo300) {
@@ -135,19 +127,11 @@ TEST_F(Attention, EveryFormat) {
   for (int dim : {64, 128}) {
     const TestModel model(TestShape(1, 1, 2, dim));
     for (const Codec& codec : Registry()) {
-      std::vector<std::string> groups = {""};
-      if (codec.fixed_group == 0) {
-        groups = codec.scale_type == ScaleType::kPage
-                     ? std::vector<std::string>{"/page"}
-                     : std::vector<std::string>{"/tok", "/tok32", "/tok64", "/ch", "/ch32"};
-      }
-      for (const std::string& group : groups) {
-        for (const char* steps : {"", "had:"}) {
-          const std::string recipe = "kv=" + (steps + std::string(codec.name)) + group + ",sink=3";
-          if (!Cache::Open(model.shape(), *Recipe::Parse(recipe)).ok()) continue;
-          Pair pair(model, recipe);
-          pair.Feed(pair.Create(), 200, 140, fmt::format("{} d {}", recipe, dim));
-        }
+      for (const std::string& side : EverySide(codec)) {
+        const std::string recipe = "kv=" + side + ",sink=3";
+        if (!Cache::Open(model.shape(), *Recipe::Parse(recipe)).ok()) continue;
+        Pair pair(model, recipe);
+        pair.Feed(pair.Create(), 200, 140, fmt::format("{} d {}", recipe, dim));
       }
     }
   }
