@@ -1,6 +1,7 @@
 #include "attention/block_attention.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -34,9 +35,8 @@ BlockAttention::BlockAttention(const BatchImpl& batch, const KernelTable& kernel
 bool BlockAttention::GatherQueries() {
   const int dim = format_.k.dim;
   const int padded = format_.k.padded_dim;
-  const size_t floats = static_cast<size_t>(rows_) * padded;
-  scratch_->q_model.assign(floats, 0.0f);
-  bool finite = true;
+  scratch_->q_model.resize(static_cast<size_t>(rows_) * padded);
+  uint32_t overflow = 0;  // the top bit: some exponent has all bits set
   for (int row = 0; row < rows_; ++row) {
     const size_t token = block_.first_row + row / query_heads_;
     const size_t head = kv_head_ * query_heads_ + row % query_heads_;
@@ -44,8 +44,9 @@ bool BlockAttention::GatherQueries() {
     float* to = scratch_->q_model.data() + static_cast<size_t>(row) * padded;
     for (int c = 0; c < dim; ++c) {
       to[c] = q[c];
-      finite &= std::isfinite(q[c]);
+      overflow |= (std::bit_cast<uint32_t>(q[c]) & 0x7f800000u) + 0x00800000u;
     }
+    std::fill(to + dim, to + padded, 0.0f);
   }
   if (store_.has_sealed() && format_.k.hadamard > 0) {
     scratch_->q_coded = scratch_->q_model;
@@ -54,7 +55,7 @@ bool BlockAttention::GatherQueries() {
                         format_.k.hadamard);
     }
   }
-  return finite;
+  return overflow >> 31 == 0;
 }
 
 void BlockAttention::RunSplit(int split, SoftmaxStates states) {

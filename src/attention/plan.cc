@@ -25,6 +25,7 @@ AttentionPlanImpl::AttentionPlanImpl(BatchImpl* batch, const KernelTable* kernel
     const LayerFormat format = place.group < 0 ? LayerFormat() : cache.format(place);
     paths_.push_back({IntegerPath(format.k), IntegerPath(format.v)});
   }
+  size_t partial_floats = 0;
   for (size_t g = 0; g < cache.stores().size(); ++g) {
     const LayerGroup& group = cache.stores()[g].group();
     GroupPlan plan;
@@ -32,7 +33,7 @@ AttentionPlanImpl::AttentionPlanImpl(BatchImpl* batch, const KernelTable* kernel
     for (size_t l = 0; l < shape.layers.size(); ++l) {
       if (cache.place(l).group != static_cast<int>(g)) continue;
       const LayerShape& layer = shape.layers[l];
-      const int rows = kDecodeTokens * layer.query_heads / layer.kv_heads;
+      const int rows = plan.partial_tokens * layer.query_heads / layer.kv_heads;
       plan.max_kv_heads = std::max(plan.max_kv_heads, layer.kv_heads);
       plan.partial_floats =
           std::max(plan.partial_floats,
@@ -40,10 +41,11 @@ AttentionPlanImpl::AttentionPlanImpl(BatchImpl* batch, const KernelTable* kernel
       const size_t counters = plan.blocks.size() * layer.kv_heads;
       progress_[l].finished = std::make_unique<std::atomic<int>[]>(counters);
     }
-    const size_t floats = plan.partials * plan.max_kv_heads * plan.partial_floats;
-    if (floats > partials_.size()) partials_.resize(floats);
+    partial_floats =
+        std::max(partial_floats, plan.partials * plan.max_kv_heads * plan.partial_floats);
     groups_.push_back(std::move(plan));
   }
+  partials_ = std::make_unique_for_overwrite<float[]>(partial_floats);
 }
 
 void AttentionPlanImpl::AddBlocks(const LayerGroup& group, int item_index, GroupPlan* plan) {
@@ -72,6 +74,7 @@ void AttentionPlanImpl::AddBlocks(const LayerGroup& group, int item_index, Group
     if (block.by_split) {
       for (int s = block.first_split; s < block.end_split; ++s) plan->units.push_back({index, s});
       plan->partials += block.end_split - block.first_split;
+      plan->partial_tokens = std::max(plan->partial_tokens, block.tokens);
     } else {
       plan->units.push_back({index, kAllSplits});
     }
@@ -119,7 +122,7 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
     auto partial = [&](int s) {
       const size_t at =
           (row_block.first_partial + s - row_block.first_split) * plan.max_kv_heads + head;
-      return SoftmaxStates(partials_.data() + at * plan.partial_floats, attention.rows(), v_dim);
+      return SoftmaxStates(partials_.get() + at * plan.partial_floats, attention.rows(), v_dim);
     };
     attention.RunSplit(unit.split, partial(unit.split));
     std::atomic<int>& finished = progress.finished[unit.block * heads + head];

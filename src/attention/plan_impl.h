@@ -54,7 +54,8 @@ class AttentionPlanImpl {
     std::vector<RowBlock> blocks;
     std::vector<Unit> units;
     size_t partials = 0;        // splits of blocks that are worked on by split
-    size_t partial_floats = 0;  // of the states of one of them
+    int partial_tokens = 0;     // the most that one of these blocks has
+    size_t partial_floats = 0;  // of the states of one split
     int max_kv_heads = 0;
   };
   // Counters of one layer: the next unit, and the splits finished of each (block, KV head).
@@ -68,9 +69,9 @@ class AttentionPlanImpl {
   BatchImpl* batch_;
   const KernelTable* kernels_;
   std::vector<GroupPlan> groups_;
-  std::vector<Progress> progress_;  // [layer]
-  std::vector<LayerPaths> paths_;   // [layer]
-  std::vector<float> partials_;
+  std::vector<Progress> progress_;     // [layer]
+  std::vector<LayerPaths> paths_;      // [layer]
+  std::unique_ptr<float[]> partials_;  // states of splits, of the layer that runs
 };
 
 }  // namespace shorthand

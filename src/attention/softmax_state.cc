@@ -32,6 +32,11 @@ void SoftmaxStates::Join(const KernelTable& kernels, const SoftmaxStates& later)
     RowState& a = *state(kModel, i);
     const RowState& b = *later.state(kModel, i);
     if (b.max == kNothing && b.sum == 0) continue;
+    if (a.max == kNothing && a.sum == 0) {
+      a = b;
+      std::copy_n(later.out(kModel, i), dim_, out(kModel, i));
+      continue;
+    }
     const float max = std::max(a.max, b.max);
     const Factors f = Exp2(kernels, a.max - max, b.max - max);
     a.sum = a.sum * f.a + b.sum * f.b;
