@@ -68,13 +68,13 @@ inline void SoftmaxRows(const ScoreParams& params, const RowView* views, float* 
     states[r].max = max;
     sum[r] = Set(0.0f);
   }
-  Store(Exp2(Load(rise)), rise);
+  Store(Exp2OfWeight(Load(rise)), rise);
   for (int tile = 0; tile < kPageSlots; tile += kLanes) {
     const bool seen = tile >= first_tile && tile < end;
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       float* lanes = scores + r * kPageSlots + tile;
-      const F32 weight = seen ? Exp2(Sub(Load(lanes), reference[r])) : Set(0.0f);
+      const F32 weight = seen ? Exp2OfWeight(Sub(Load(lanes), reference[r])) : Set(0.0f);
       sum[r] = Add(sum[r], weight);
       Store(weight, lanes);
     }
