@@ -24,13 +24,12 @@ void SetInput(ggml_tensor* tensor, std::span<const int32_t> values) {
 void StepGraph::Step::Show(AttentionInput input, int layer, const ggml_tensor& rows,
                            int worker) const {
   if (observer == nullptr || worker != 0) return;
-  (*observer)(
-      {.input = input,
-       .layer = layer,
-       .heads = static_cast<int>(rows.ne[1]),
-       .dim = static_cast<int>(rows.ne[0]),
-       .rows = {static_cast<const float*>(rows.data),
-                static_cast<size_t>(batch->rows() * rows.ne[0] * rows.ne[1])}});
+  (*observer)({.input = input,
+               .layer = layer,
+               .heads = static_cast<int>(rows.ne[1]),
+               .dim = static_cast<int>(rows.ne[0]),
+               .rows = {static_cast<const float*>(rows.data),
+                        static_cast<size_t>(batch->rows() * rows.ne[0] * rows.ne[1])}});
 }
 
 // Custom nodes: sources are in the order in which Builder passes them.
