@@ -8,6 +8,12 @@
 #include "cache/view.h"
 
 namespace shorthand {
+namespace {
+
+// Of each page of a split, before its first is read.
+constexpr int kPrefetchedLines = 16;
+
+}  // namespace
 
 BlockAttention::BlockAttention(const BatchImpl& batch, const KernelTable& kernels,
                                const AttentionArgs& args, const LayerPaths& paths,
@@ -62,7 +68,19 @@ void BlockAttention::RunSplit(int split, SoftmaxStates states) {
   states.Clear();
   const int last_entry = batch_.rows()[block_.first_row + block_.tokens - 1].entry;
   const int end = std::min((split + 1) * kSplitEntries, last_entry + 1);
+  for (int entry = split * kSplitEntries; entry < end; ++entry) PrefetchEntry(entry);
   for (int entry = split * kSplitEntries; entry < end; ++entry) RunEntry(entry, states);
+}
+
+// What a sealed page is opened with: its descriptor, and its first lines if no page lies before it.
+void BlockAttention::PrefetchEntry(int index) const {
+  const BlockId id = sequence_.groups[place_.group].entries[index].block;
+  if (id == kNoBlock) return;
+  const int slot = store_.block(id).sealed;
+  if (slot == kNoSlot) return;
+  __builtin_prefetch(store_.sealed().Descriptor(place_.index, kv_head_, slot));
+  const uint8_t* page = store_.sealed().Page(place_.index, kv_head_, slot);
+  for (int line = 0; line < kPrefetchedLines; ++line) __builtin_prefetch(page + 64 * line);
 }
 
 // Causality and window cut off the block's first and last tokens.

@@ -67,6 +67,7 @@ class BlockAttention {
     SoftmaxStates::Space space;
   };
 
+  void PrefetchEntry(int index) const;
   void RunEntry(int entry, SoftmaxStates states);
   TokenRange TokensThatSee(const Entry& entry) const;
   void RunExact(const GroupEntry& entry, int64_t start, int count, TokenRange tokens,

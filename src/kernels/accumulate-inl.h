@@ -33,6 +33,8 @@ inline void AccumulateBlock(const AccumulateRange& range, const typename Element
   }
   for (int t = range.first; t < range.end; ++t) {
     const typename Elements::Type* token = v + static_cast<size_t>(t) * dim;
+#pragma GCC unroll 8
+    for (int c = 0; c < kTiles; ++c) Prefetch(token + 2 * kPrefetchBytes + c * kLanes);
     AddProducts(
         sum, [&](int r) { return range.weights[r * kPageSlots + t]; },
         [&](int c) { return Elements::LoadLanes(token + c * kLanes); });

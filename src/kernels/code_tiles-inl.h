@@ -103,6 +103,8 @@ template <CodesOf kSide, int kBits, int kStreams, int kWidth, typename Codes>
   const uint8_t* const end = job.bytes + job.count;
   for (const uint8_t* bytes = job.bytes; bytes < end; bytes += 4 * kGroupTiles / kWidth) {
     U32 tiles[kGroupTiles];
+#pragma GCC unroll 8
+    for (int i = 0; i < kBits; ++i) Prefetch(lines + kPrefetchBytes + i * kLine);
     ExpandTiles<kBits>(lines, tiles);
     lines += kBits * kLine;
 #pragma GCC unroll 8

@@ -23,6 +23,10 @@ inline void ScoreBlock(const typename Elements::Type* k, const float* q, int dim
   }
   const size_t tile_elements = static_cast<size_t>(dim) * kLanes;
   for (int c = 0; c < dim; ++c) {
+#pragma GCC unroll 8
+    for (int t = 0; t < kTiles; ++t) {
+      Prefetch(k + (kTiles + t) * tile_elements + c * kLanes);
+    }
     AddProducts(
         sum, [&](int r) { return q[r * dim + c]; },
         [&](int t) { return Elements::LoadLanes(k + t * tile_elements + c * kLanes); });
