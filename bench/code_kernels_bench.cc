@@ -38,7 +38,7 @@ struct PageAttention {
     folded.limbs = 1;
     folded.bytes = query_bytes.data();
     weights.bytes = weight_bytes.data();
-    weights.limbs = c.bits >= 6 ? 2 : 1;
+    weights.limbs = c.bits >= 5 ? 2 : 1;
     // A root mean square that forces the limbs that are wanted.
     code_rms = c.query_limbs == 1 ? 0.0f : 1e6f;
     keys = {nullptr, meta.data(),          nullptr, 1.0f, 1 << (c.bits - 1), 0.0f, kDim, c.bits,

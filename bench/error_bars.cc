@@ -55,7 +55,7 @@ Result<std::vector<Layer>> Capture(Model& model, std::span<const Token> text) {
   return layers;
 }
 
-// Passes of a query over a page, each of which folds the page's scales into the query.
+// Passes of rows over a page, each of which folds the page's scales into the queries.
 struct Folds {
   int64_t all = 0;
   int64_t two_limbs = 0;
@@ -66,13 +66,11 @@ struct CountedKernels {
   static inline const KernelTable* counted = nullptr;
   static inline Folds folds;
 
-  static void FoldQuery(const CodedSide8& k, const float* q, float code_rms, int row, int rows,
+  static void FoldQuery(const CodedSide8& k, const float* q, float code_rms, int rows,
                         FoldedQueries* out) {
-    const int limbs_before = std::exchange(out->limbs, 1);
-    counted->fold_query(k, q, code_rms, row, rows, out);
+    counted->fold_query(k, q, code_rms, rows, out);
     ++folds.all;
     folds.two_limbs += out->limbs == 2;
-    out->limbs = std::max(out->limbs, limbs_before);
   }
   static KernelTable Of(const KernelTable& kernels) {
     counted = &kernels;
@@ -251,7 +249,7 @@ class ErrorBars {
     const Folds& folds = CountedKernels::folds;
     const std::string limbs =
         folds.all == 0 ? "none is folded"
-                       : fmt::format("two limbs in {:.1f} % of folds",
+                       : fmt::format("two limbs in {:.1f} % of passes",
                                      100.0 * folds.two_limbs / static_cast<double>(folds.all));
     report_.Print(fmt::format("attention error, {}", name),
                   fmt::format("{:.1e} beside the recipe's {:.1e} at worst ({}, layer {}), median "

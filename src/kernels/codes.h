@@ -52,7 +52,7 @@ struct FoldedQueries {
 
 // The folded weights of up to 8 rows for one page.
 struct FoldedWeights {
-  int limbs;       // 2 for values of 6 bits and more, else 1
+  int limbs;       // 2 for values of 5 bits and more, else 1
   uint8_t* bytes;  // [channel group][row][kMaxLimbs, low first][128]
   float scale[kMaxChannelGroups][8];
   float offset[kMaxChannelGroups][8];  // per token: added to every channel of the group

@@ -21,8 +21,8 @@ inline constexpr float kOneWeightLimb = 255.0f;
 inline constexpr float kTwoWeightLimbs = 65535.0f;
 // Below it a reciprocal could overflow; such rows count as zero.
 inline constexpr float kLeastScale = 0x1p-100f;
-// The square of rho's limit, 1/4.
-inline constexpr float kRhoLimitSquared = 0.0625f;
+// The square of rho's limit, 0.08.
+inline constexpr float kRhoLimitSquared = 0.0064f;
 
 inline F32 Magnitude(F32 a) { return FloatOf(And(BitsOf(a), SetBits(0x7fffffffu))); }
 
