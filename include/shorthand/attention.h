@@ -44,7 +44,8 @@ class AttentionPlan {
   std::unique_ptr<AttentionPlanImpl> impl_;
 };
 
-// The instruction set the kernels were chosen for ("scalar", "avx2", "avx512") and, in words, why.
+// The instruction set the kernels were chosen for ("scalar", "avx2", "avxvnni", "avx512") and, in
+// words, why.
 // SHORTHAND_TARGET overrides the choice; a name that this CPU cannot run is an error of Open.
 struct TargetInfo {
   std::string name;

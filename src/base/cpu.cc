@@ -24,6 +24,10 @@ CpuWords ReadWords() {
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0) {
     words.leaf7_ebx = ebx;
     words.leaf7_ecx = ecx;
+    const uint32_t last_subleaf = eax;
+    if (last_subleaf >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0) {
+      words.leaf7_1_eax = eax;
+    }
   }
   constexpr int kOsXsave = 27;
   if (Bit(words.leaf1_ecx, kOsXsave)) {
@@ -45,6 +49,7 @@ CpuFeatures FeaturesOf(const CpuWords& words) {
     features.fma = Bit(words.leaf1_ecx, 12);
     features.f16c = Bit(words.leaf1_ecx, 29);
     features.avx2 = Bit(words.leaf7_ebx, 5);
+    features.avx_vnni = Bit(words.leaf7_1_eax, 4);
   }
   if (avx && AllOf(words.xcr0, kZmmState)) {
     features.avx512_f = Bit(words.leaf7_ebx, 16);

@@ -12,13 +12,15 @@ struct CpuWords {
   uint32_t leaf1_ecx = 0;
   uint32_t leaf7_ebx = 0;
   uint32_t leaf7_ecx = 0;
-  uint64_t xcr0 = 0;  // which registers the operating system saves
+  uint32_t leaf7_1_eax = 0;  // of subleaf 1
+  uint64_t xcr0 = 0;         // which registers the operating system saves
 };
 
 struct CpuFeatures {
   bool avx2 = false;
   bool fma = false;
   bool f16c = false;
+  bool avx_vnni = false;
   bool avx512_f = false;
   bool avx512_bw = false;
   bool avx512_dq = false;
@@ -28,6 +30,7 @@ struct CpuFeatures {
 
   // All that the target of that name needs.
   bool HasAvx2() const { return avx2 && fma && f16c; }
+  bool HasAvxVnni() const { return HasAvx2() && avx_vnni; }
   bool HasAvx512() const {
     return HasAvx2() && avx512_f && avx512_bw && avx512_dq && avx512_vl && avx512_vnni &&
            avx512_vbmi;

@@ -6,18 +6,23 @@ namespace shorthand {
 namespace {
 
 // Sapphire Rapids under Linux, as far as looked at: FMA 12, OSXSAVE 27, AVX 28, F16C 29; AVX2 5,
-// AVX-512 F 16, DQ 17, BW 30, VL 31; VBMI 1, VNNI 11; x87, SSE, AVX and AVX-512 state saved.
-constexpr CpuWords kFull = {1u << 12 | 1u << 27 | 1u << 28 | 1u << 29,
-                            1u << 5 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31, 1u << 1 | 1u << 11,
-                            0xe7};
+// AVX-512 F 16, DQ 17, BW 30, VL 31; VBMI 1, VNNI 11; AVX-VNNI 4; x87, SSE, AVX and AVX-512 state
+// saved.
+constexpr CpuWords kFull = {.leaf1_ecx = 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29,
+                            .leaf7_ebx = 1u << 5 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31,
+                            .leaf7_ecx = 1u << 1 | 1u << 11,
+                            .leaf7_1_eax = 1u << 4,
+                            .xcr0 = 0xe7};
 
 TEST(CpuTest, EverythingThere) {
   EXPECT_TRUE(FeaturesOf(kFull).HasAvx2());
+  EXPECT_TRUE(FeaturesOf(kFull).HasAvxVnni());
   EXPECT_TRUE(FeaturesOf(kFull).HasAvx512());
 }
 
 TEST(CpuTest, NothingThere) {
   EXPECT_FALSE(FeaturesOf({}).HasAvx2());
+  EXPECT_FALSE(FeaturesOf({}).HasAvxVnni());
   EXPECT_FALSE(FeaturesOf({}).HasAvx512());
 }
 
@@ -25,11 +30,13 @@ TEST(CpuTest, RegistersTheSystemDoesNotSaveDoNotCount) {
   CpuWords words = kFull;
   words.xcr0 = 0x07;  // no AVX-512 state
   EXPECT_TRUE(FeaturesOf(words).HasAvx2());
+  EXPECT_TRUE(FeaturesOf(words).HasAvxVnni());
   EXPECT_FALSE(FeaturesOf(words).HasAvx512());
   words.xcr0 = 0x67;  // the upper 16 registers missing
   EXPECT_FALSE(FeaturesOf(words).HasAvx512());
   words.xcr0 = 0x03;  // no AVX state
   EXPECT_FALSE(FeaturesOf(words).HasAvx2());
+  EXPECT_FALSE(FeaturesOf(words).HasAvxVnni());
   words = kFull;
   words.leaf1_ecx &= ~(1u << 27);  // XGETBV not enabled
   EXPECT_FALSE(FeaturesOf(words).HasAvx2());
@@ -40,6 +47,7 @@ TEST(CpuTest, EachMissingFeatureDisablesItsTarget) {
     CpuWords words = kFull;
     words.leaf1_ecx &= ~(1u << bit);
     EXPECT_FALSE(FeaturesOf(words).HasAvx2()) << bit;
+    EXPECT_FALSE(FeaturesOf(words).HasAvxVnni()) << bit;
     EXPECT_FALSE(FeaturesOf(words).HasAvx512()) << bit;
   }
   for (const int bit : {16, 17, 30, 31}) {
@@ -53,6 +61,10 @@ TEST(CpuTest, EachMissingFeatureDisablesItsTarget) {
     words.leaf7_ecx &= ~(1u << bit);
     EXPECT_FALSE(FeaturesOf(words).HasAvx512()) << bit;
   }
+  CpuWords words = kFull;
+  words.leaf7_1_eax = 0;
+  EXPECT_TRUE(FeaturesOf(words).HasAvx2());
+  EXPECT_FALSE(FeaturesOf(words).HasAvxVnni());
 }
 
 #if defined(__x86_64__)

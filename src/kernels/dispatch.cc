@@ -60,6 +60,7 @@ const TargetEntry* CompiledTargets(int* count) {
 #if defined(__x86_64__)
   static const TargetEntry entries[] = {
       {&kAvx512Kernels, Cpu().HasAvx512()},
+      {&kAvxVnniKernels, Cpu().HasAvxVnni()},
       {&kAvx2Kernels, Cpu().HasAvx2()},
       {&kScalarKernels, true},
   };

@@ -10,6 +10,7 @@ namespace shorthand {
 
 extern const KernelTable kScalarKernels;
 extern const KernelTable kAvx2Kernels;
+extern const KernelTable kAvxVnniKernels;
 extern const KernelTable kAvx512Kernels;
 
 }  // namespace shorthand

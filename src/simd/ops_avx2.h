@@ -1,6 +1,7 @@
-// The operations of OPS.md for AVX2 with FMA and F16C: 16 lanes are two registers.
+// The operations of OPS.md for AVX2 with FMA and F16C, but for the dot products: 16 lanes are two
+// registers. dot_avx2.h and dot_avxvnni.h complete them; a target takes one of the two.
 //
-// Include it from one target file only; everything is in an anonymous namespace.
+// Include it from target files only; everything is in an anonymous namespace.
 // Thread-safety: pure functions.
 #ifndef SHORTHAND_SIMD_OPS_AVX2_H_
 #define SHORTHAND_SIMD_OPS_AVX2_H_
@@ -236,23 +237,6 @@ inline U32 LoadWord(const void* p) {
   int32_t word;
   __builtin_memcpy(&word, p, sizeof(word));
   return SetBits(static_cast<uint32_t>(word));
-}
-inline __m256i HalfDot(__m256i a, __m256i b) {
-  return _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), _mm256_set1_epi16(1));
-}
-inline U32 Dot(U32 sum, U32 a, U32 b) {
-  return {_mm256_add_epi32(sum.low, HalfDot(a.low, b.low)),
-          _mm256_add_epi32(sum.high, HalfDot(a.high, b.high))};
-}
-// The top bit of `a` apart, so that no pair of products leaves 16 bits.
-inline __m256i HalfDotWide(__m256i a, __m256i b) {
-  const __m256i seven = _mm256_and_si256(a, _mm256_set1_epi8(0x7f));
-  const __m256i top = _mm256_and_si256(_mm256_srli_epi16(a, 7), _mm256_set1_epi8(1));
-  return _mm256_add_epi32(HalfDot(seven, b), _mm256_slli_epi32(HalfDot(top, b), 7));
-}
-inline U32 DotWide(U32 sum, U32 a, U32 b) {
-  return {_mm256_add_epi32(sum.low, HalfDotWide(a.low, b.low)),
-          _mm256_add_epi32(sum.high, HalfDotWide(a.high, b.high))};
 }
 inline U32 Round(F32 a) { return {_mm256_cvtps_epi32(a.low), _mm256_cvtps_epi32(a.high)}; }
 // The low bytes of eight words, as the low eight bytes.

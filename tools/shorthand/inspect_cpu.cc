@@ -23,6 +23,7 @@ constexpr Feature kFeatures[] = {
     {"avx2", &CpuFeatures::avx2},
     {"fma", &CpuFeatures::fma},
     {"f16c", &CpuFeatures::f16c},
+    {"avxvnni", &CpuFeatures::avx_vnni},
     {"avx512f", &CpuFeatures::avx512_f},
     {"avx512bw", &CpuFeatures::avx512_bw},
     {"avx512dq", &CpuFeatures::avx512_dq},

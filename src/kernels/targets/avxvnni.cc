@@ -1,0 +1,14 @@
+// The kernels for x86-64 with AVX2, FMA, F16C and AVX-VNNI.
+// The operations come before the kernels that are written in them.
+// clang-format off
+#include "simd/ops_avx2.h"
+#include "simd/dot_avxvnni.h"
+#include "kernels/table-inl.h"
+#include "kernels/targets.h"
+// clang-format on
+
+namespace shorthand {
+
+constexpr KernelTable kAvxVnniKernels = MakeTable("avxvnni");
+
+}  // namespace shorthand
