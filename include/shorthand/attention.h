@@ -44,9 +44,9 @@ class AttentionPlan {
   std::unique_ptr<AttentionPlanImpl> impl_;
 };
 
-// The instruction set the kernels were chosen for ("scalar", "avx2", "avxvnni", "avx512") and, in
-// words, why.
-// SHORTHAND_TARGET overrides the choice; a name that this CPU cannot run is an error of Open.
+// The instruction set the kernels were chosen for ("scalar", "neon", "avx2", "avxvnni", "avx512")
+// and, in words, why. SHORTHAND_TARGET overrides the choice; a name that this CPU cannot run is an
+// error of Open.
 struct TargetInfo {
   std::string name;
   std::string reason;

@@ -2,6 +2,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 namespace shorthand {
@@ -35,13 +37,15 @@ CpuWords ReadWords() {
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     words.xcr0 = static_cast<uint64_t>(high) << 32 | low;
   }
+#elif defined(__aarch64__) && defined(__linux__)
+  words.arm_hwcap = getauxval(AT_HWCAP);
 #endif
   return words;
 }
 
 }  // namespace
 
-// Bit numbers: Intel SDM volume 2, CPUID.
+// Bit numbers: Intel SDM volume 2, CPUID; Linux, arch/arm64/include/uapi/asm/hwcap.h.
 CpuFeatures FeaturesOf(const CpuWords& words) {
   CpuFeatures features;
   const bool avx = Bit(words.leaf1_ecx, 27) && Bit(words.leaf1_ecx, 28);
@@ -59,6 +63,7 @@ CpuFeatures FeaturesOf(const CpuWords& words) {
     features.avx512_vbmi = Bit(words.leaf7_ecx, 1);
     features.avx512_vnni = Bit(words.leaf7_ecx, 11);
   }
+  features.asimd_dp = Bit(words.arm_hwcap, 20);
   return features;
 }
 

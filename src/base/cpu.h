@@ -7,13 +7,15 @@
 
 namespace shorthand {
 
-// The words that CPUID and XGETBV answer, as far as they are looked at; 0 where a leaf is missing.
+// The words that CPUID and XGETBV answer on x86-64, and what Linux tells programs on 64-bit Arm, as
+// far as they are looked at; 0 where there is no such word.
 struct CpuWords {
   uint32_t leaf1_ecx = 0;
   uint32_t leaf7_ebx = 0;
   uint32_t leaf7_ecx = 0;
   uint32_t leaf7_1_eax = 0;  // of subleaf 1
   uint64_t xcr0 = 0;         // which registers the operating system saves
+  uint64_t arm_hwcap = 0;
 };
 
 struct CpuFeatures {
@@ -27,6 +29,7 @@ struct CpuFeatures {
   bool avx512_vl = false;
   bool avx512_vnni = false;
   bool avx512_vbmi = false;
+  bool asimd_dp = false;  // Arm's dot products of bytes
 
   // All that the target of that name needs.
   bool HasAvx2() const { return avx2 && fma && f16c; }
@@ -35,12 +38,13 @@ struct CpuFeatures {
     return HasAvx2() && avx512_f && avx512_bw && avx512_dq && avx512_vl && avx512_vnni &&
            avx512_vbmi;
   }
+  bool HasNeon() const { return asimd_dp; }
 };
 
 // A feature is there if the CPU has it and the operating system saves its registers.
 CpuFeatures FeaturesOf(const CpuWords& words);
 
-// This machine's. All false on other architectures than x86-64.
+// This machine's. All false on architectures other than x86-64 and, with Linux, 64-bit Arm.
 const CpuFeatures& Cpu();
 
 }  // namespace shorthand

@@ -67,6 +67,14 @@ TEST(CpuTest, EachMissingFeatureDisablesItsTarget) {
   EXPECT_FALSE(FeaturesOf(words).HasAvxVnni());
 }
 
+// Cortex-A72 under Linux has FP 0, ASIMD 1, AES 3 to CRC32 7; Neoverse N1 also, among others,
+// ASIMDDP 20.
+TEST(CpuTest, ArmNeedsDotProducts) {
+  EXPECT_FALSE(FeaturesOf({.arm_hwcap = 0xfb}).HasNeon());
+  EXPECT_TRUE(FeaturesOf({.arm_hwcap = 0xfb | 1u << 20}).HasNeon());
+  EXPECT_FALSE(FeaturesOf({.arm_hwcap = ~0ull}).HasAvx2());
+}
+
 #if defined(__x86_64__)
 // The compiler's runtime reads the same instructions in its own way.
 TEST(CpuTest, AgreesWithTheCompilersRuntime) {

@@ -64,6 +64,11 @@ const TargetEntry* CompiledTargets(int* count) {
       {&kAvx2Kernels, Cpu().HasAvx2()},
       {&kScalarKernels, true},
   };
+#elif defined(__aarch64__)
+  static const TargetEntry entries[] = {
+      {&kNeonKernels, Cpu().HasNeon()},
+      {&kScalarKernels, true},
+  };
 #else
   static const TargetEntry entries[] = {{&kScalarKernels, true}};
 #endif

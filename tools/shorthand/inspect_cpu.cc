@@ -30,6 +30,7 @@ constexpr Feature kFeatures[] = {
     {"avx512vl", &CpuFeatures::avx512_vl},
     {"avx512vnni", &CpuFeatures::avx512_vnni},
     {"avx512vbmi", &CpuFeatures::avx512_vbmi},
+    {"asimddp", &CpuFeatures::asimd_dp},
 };
 
 std::span<const TargetEntry> Targets() {
