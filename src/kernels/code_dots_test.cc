@@ -1,9 +1,9 @@
 // The integer dot products of every target at the ends of their ranges, against 64-bit integers:
 // sums of 255 * -128 and of everything else that an instruction might saturate or read with the
-// wrong sign. The operations Dot and DotWide are reached through the two kernels that use them,
-// with folded factors written by hand and metadata that changes nothing, so that a kernel's result
-// is the integer itself. scalar counts one product after the other and thus stands for what the
-// instructions of the others do, also on a CPU that lacks them.
+// wrong sign. The operations Dot, DotSmall and DotWide are reached through the two kernels that use
+// them, with folded factors written by hand and metadata that changes nothing, so that a kernel's
+// result is the integer itself. scalar counts one product after the other and thus stands for what
+// the instructions of the others do, also on a CPU that lacks them.
 #include "kernels/kernels_testing.h"
 
 namespace shorthand {
@@ -25,7 +25,7 @@ struct Codes {
   }
 };
 
-// The largest that Dot is exact for: unsigned entries of keys, signed entries of values.
+// The largest that Dot takes as unsigned entries of keys, and DotSmall as signed entries of values.
 constexpr uint8_t kKeyTable[16] = {127, 0, 126, 1};
 constexpr uint8_t kValueTable[16] = {64, 0xc0, 63, 0};
 const Codes kWideCodes = {8, nullptr, {255, 0, 127, 128}};
@@ -161,7 +161,7 @@ TEST(CodeDotsTest, KeysOfAllBytes) {
   ExpectExactScores(kWideCodes, 256, 1);
 }
 
-TEST(CodeDotsTest, KeysThatDotIsExactFor) {
+TEST(CodeDotsTest, KeysUpTo127) {
   for (int dim : {16, 80, 256}) {
     ExpectExactScores(kKeyTableCodes, dim, 1);
     ExpectExactScores(kNarrowCodes, dim, 1);
@@ -173,7 +173,7 @@ TEST(CodeDotsTest, ValuesOfAllBytes) {
   for (int dim : {32, 128}) ExpectExactOutputs(kWideCodes, dim, 2);
 }
 
-TEST(CodeDotsTest, ValuesThatDotIsExactFor) {
+TEST(CodeDotsTest, ValuesWithin64) {
   for (int dim : {32, 128}) {
     ExpectExactOutputs(kValueTableCodes, dim, 1);
     ExpectExactOutputs(kNarrowCodes, dim, 2);

@@ -43,10 +43,14 @@ struct TableCodes {
   }
 };
 
-template <int kBits>
-inline U32 DotCodes(U32 sum, U32 a, U32 b) {
-  if constexpr (kBits == 8) return DotWide(sum, a, b);
-  return Dot(sum, a, b);
+// Codes and the bytes of a stream. Below eight bits keys are at most 127, levels of values
+// within 64.
+template <CodesOf kSide, int kBits>
+inline U32 DotCodes(U32 sum, U32 codes, U32 stream) {
+  constexpr bool kKeys = kSide == CodesOf::kKeys;
+  if constexpr (kBits == 8)
+    return kKeys ? DotWide(sum, codes, stream) : DotWide(sum, stream, codes);
+  return kKeys ? Dot(sum, codes, stream) : DotSmall(sum, stream, codes);
 }
 
 // Calls f(Int<bits>{}, codes) with the way to read the side's codes.
@@ -120,8 +124,7 @@ template <CodesOf kSide, int kBits, int kStreams, int kWidth, typename Codes>
 #pragma GCC unroll 8
         for (int i = 0; i < kWidth; ++i) {
           U32& to = sum[quad % kSets][s][i];
-          to = kSide == CodesOf::kKeys ? DotCodes<kBits>(to, levels[i], word)
-                                       : DotCodes<kBits>(to, word, levels[i]);
+          to = DotCodes<kSide, kBits>(to, levels[i], word);
         }
       }
     }

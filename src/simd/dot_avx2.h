@@ -18,6 +18,7 @@ inline U32 Dot(U32 sum, U32 a, U32 b) {
   return {_mm256_add_epi32(sum.low, HalfDot(a.low, b.low)),
           _mm256_add_epi32(sum.high, HalfDot(a.high, b.high))};
 }
+inline U32 DotSmall(U32 sum, U32 a, U32 b) { return Dot(sum, a, b); }
 // The top bit of `a` apart, so that no pair of products leaves 16 bits.
 inline __m256i HalfDotWide(__m256i a, __m256i b) {
   const __m256i seven = _mm256_and_si256(a, _mm256_set1_epi8(0x7f));

@@ -15,6 +15,7 @@ inline U32 DotWide(U32 sum, U32 a, U32 b) {
           _mm256_dpbusd_avx_epi32(sum.high, a.high, b.high)};
 }
 inline U32 Dot(U32 sum, U32 a, U32 b) { return DotWide(sum, a, b); }
+inline U32 DotSmall(U32 sum, U32 a, U32 b) { return DotWide(sum, a, b); }
 
 }  // namespace
 }  // namespace shorthand

@@ -262,9 +262,18 @@ inline U32 LoadWord(const void* p) {
   __builtin_memcpy(&word, p, sizeof(word));
   return SetBits(word);
 }
-// There is no product of unsigned and signed bytes here. a - 128 is a signed byte, a with its top
-// bit turned, and a * b = (a - 128) * b - (-128) * b. What is subtracted depends on b alone: the
-// compiler computes it once for all that meets the same b.
+// There is no product of unsigned and signed bytes here, but `a` <= 127 is a signed byte as it is.
+inline U32 Dot(U32 sum, U32 a, U32 b) {
+  return EachQuarter<U32>(
+      [](auto s, auto x, auto y) {
+        return vreinterpretq_u32_s32(
+            vdotq_s32(vreinterpretq_s32_u32(s), vreinterpretq_s8_u32(x), vreinterpretq_s8_u32(y)));
+      },
+      sum, a, b);
+}
+// Any other `a` is moved: a - 128 is a signed byte, `a` with its top bit turned, and
+// a * b = (a - 128) * b - (-128) * b. What is subtracted depends on b alone: the compiler computes
+// it once for all that meets the same b.
 inline U32 DotWide(U32 sum, U32 a, U32 b) {
   return EachQuarter<U32>(
       [](auto s, auto x, auto y) {
@@ -276,7 +285,7 @@ inline U32 DotWide(U32 sum, U32 a, U32 b) {
       },
       sum, a, b);
 }
-inline U32 Dot(U32 sum, U32 a, U32 b) { return DotWide(sum, a, b); }
+inline U32 DotSmall(U32 sum, U32 a, U32 b) { return DotWide(sum, a, b); }
 inline U32 Round(F32 a) {
   return EachQuarter<U32>([](auto x) { return vreinterpretq_u32_s32(vcvtnq_s32_f32(x)); }, a);
 }

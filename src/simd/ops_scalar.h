@@ -240,6 +240,7 @@ inline U32 DotWide(U32 sum, U32 a, U32 b) {
   });
 }
 inline U32 Dot(U32 sum, U32 a, U32 b) { return DotWide(sum, a, b); }
+inline U32 DotSmall(U32 sum, U32 a, U32 b) { return DotWide(sum, a, b); }
 inline U32 Round(F32 a) {
   // Adding 1.5 * 2^23 rounds to an integer, which then stands in the lowest bits.
   return EachLane<U32>([&](int i) {
