@@ -64,8 +64,8 @@ IntegerPath::IntegerPath(const SideFormat& format) {
   }
 }
 
-// The largest of 32, 64 and 128 magnitudes is on average 2.35, 2.60 and 2.83 standard deviations, and
-// it lies at 2^(bits-1).
+// The largest of 32, 64 and 128 magnitudes is on average 2.35, 2.60 and 2.83 standard deviations,
+// and it lies at 2^(bits-1).
 float IntegerPath::code_rms() const {
   const float share = side_.group <= 32 ? 0.213f : side_.group <= 64 ? 0.193f : 0.177f;
   return share * static_cast<float>(1 << bits_);

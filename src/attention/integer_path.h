@@ -22,8 +22,8 @@ class IntegerPath {
   bool usable() const { return usable_; }
   // Of folded weights: two for values of 5 bits and more.
   int weight_limbs() const { return bits_ >= 5 ? 2 : 1; }
-  // Root mean square of centred levels, in steps between levels, of Gaussian groups: what the number
-  // of query limbs is decided by (docs/numerics.md).
+  // Root mean square of centred levels, in steps between levels, of Gaussian groups: what the
+  // number of query limbs is decided by (docs/numerics.md).
   float code_rms() const;
   // Metadata of a page behind its mean: f16 numbers, and where they begin in its meta part.
   int meta_count() const { return meta_count_; }
