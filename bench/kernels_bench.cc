@@ -122,8 +122,5 @@ void RegisterAll() {
 
 int main(int argc, char** argv) {
   shorthand::RegisterAll();
-  benchmark::Initialize(&argc, argv);
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
+  return shorthand::RunBenchmarks(argc, argv);
 }

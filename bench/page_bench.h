@@ -1,7 +1,7 @@
 // What the benchmarks of kernels share: pages of memory, and figures in cycles.
 //
-// Cycles are processor time times frequency; the frequency comes from a chain of dependent
-// additions, one a cycle, run just before. Pages are read from a set that fits L2 (`resident`) or
+// Cycles are processor time times frequency; the frequency comes from a chain of rotations, one a
+// cycle, run just before. Pages are read from a set that fits L2 (`resident`) or
 // that does not fit any cache (`streamed`).
 // Thread-safety: one thread.
 #ifndef SHORTHAND_BENCH_PAGE_BENCH_H_
@@ -9,6 +9,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <bit>
 #include <cstdint>
 #include <ctime>
 #include <new>
@@ -22,17 +23,18 @@ inline constexpr size_t kStreamedBytes = size_t{1} << 29;
 // Processor time, so that other processes do not count.
 inline double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-// Additions of a chain that nothing can shorten, over the seconds they took.
+// Rotations of a chain over the seconds they took. (Some processors do additions of a constant for
+// nothing, so that a chain of those runs at twice the frequency.)
 inline double MeasureHertz() {
-  constexpr uint64_t kAdditions = 200'000'000;
+  constexpr uint64_t kRotations = 200'000'000;
   const double start = CpuSeconds();
-  uint64_t x = 0;
-  for (uint64_t i = 0; i < kAdditions; ++i) {
-    x += 1;
+  uint64_t x = 1;
+  for (uint64_t i = 0; i < kRotations; ++i) {
+    x = std::rotl(x, 7);
     __asm__ volatile("" : "+r"(x));
   }
   const double seconds = CpuSeconds() - start;
-  return static_cast<double>(kAdditions) / seconds;
+  return static_cast<double>(kRotations) / seconds;
 }
 
 // Memory that holds small finite numbers in every element type.
@@ -69,6 +71,14 @@ void RunPages(benchmark::State& state, size_t total_bytes, size_t page_bytes, in
   state.counters["fma/cycle"] = elements * rows / (seconds * hertz);
   state.counters["GB/s"] = count * static_cast<double>(page_bytes) / seconds / 1e9;
   state.counters["GHz"] = hertz / 1e9;
+}
+
+// What main does once everything is registered.
+inline int RunBenchmarks(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
 }
 
 }  // namespace shorthand

@@ -9,12 +9,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cache/page_sealer.h"
+#include "page_bench.h"
 
 namespace shorthand {
 namespace {
@@ -30,8 +30,6 @@ using Memory = std::unique_ptr<uint8_t, FreeDeleter>;
 Memory Allocate(size_t bytes) {
   return Memory(static_cast<uint8_t*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)));
 }
-
-double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 // A layer of one head in which `side` stands for keys or for values, the other one being f16.
 LayerFormat LayerOf(const std::string& side, SideKind kind) {
@@ -154,8 +152,5 @@ void RegisterAll() {
 
 int main(int argc, char** argv) {
   shorthand::RegisterAll();
-  benchmark::Initialize(&argc, argv);
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
+  return shorthand::RunBenchmarks(argc, argv);
 }

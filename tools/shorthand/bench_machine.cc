@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -72,14 +73,14 @@ double WorkSeconds(int threads) {
 }
 
 double MeasureHertz() {
-  constexpr uint64_t kAdditions = 30'000'000;
+  constexpr uint64_t kRotations = 30'000'000;
   const double begin = Seconds(CLOCK_THREAD_CPUTIME_ID);
-  uint64_t x = 0;
-  for (uint64_t i = 0; i < kAdditions; ++i) {
-    x += 1;
+  uint64_t x = 1;
+  for (uint64_t i = 0; i < kRotations; ++i) {
+    x = std::rotl(x, 7);
     __asm__ volatile("" : "+r"(x));
   }
-  return static_cast<double>(kAdditions) / (Seconds(CLOCK_THREAD_CPUTIME_ID) - begin);
+  return static_cast<double>(kRotations) / (Seconds(CLOCK_THREAD_CPUTIME_ID) - begin);
 }
 
 StreamBuffer::StreamBuffer() {

@@ -37,7 +37,8 @@ class ThreadTeam {
 // that other programs do not count; else time on the wall.
 double WorkSeconds(int threads);
 
-// Cycles a second, from a chain of dependent additions, one a cycle.
+// Cycles a second, from a chain of rotations, one a cycle. (Additions of a constant are done for
+// nothing by some processors.)
 double MeasureHertz();
 
 // Memory larger than any cache, on huge pages where the system has them.
