@@ -8,7 +8,6 @@
 #define SHORTHAND_KERNELS_ACCUMULATE_CODES_INL_H_
 
 #include "kernels/code_tiles-inl.h"
-#include "kernels/fold-inl.h"
 
 namespace shorthand {
 namespace {
@@ -50,8 +49,7 @@ inline void AddChannelValues(const CodedSide8& v, const FoldedWeights& w, const 
     LoadStarts(w.start[0][token_group], r, start);
     for (int c = 0; c < dim; c += kLanes) {
       const F32 scale = Load(meta + c);
-      F32 offset = Mul(scale, shift);
-      if (has_offset) offset = Add(offset, Load(meta + dim + c));
+      const F32 offset = CentredOffset(scale, shift, has_offset ? meta + dim + c : nullptr);
       float* to = out + static_cast<size_t>(r) * dim + c;
       const F32 sum =
           JoinLimbs<kLimbs>(sums + static_cast<size_t>(r) * kLimbs * dim + c, dim, start);
@@ -100,11 +98,9 @@ void AccumulateCodes(const CodedSide8& v, const FoldedWeights& w, const float* s
         SumTokens<kBits, 2>(v, codes, w, rows, from, to, channel, sums);
       }
       if (paired < v.dim) SumTokens<kBits, 1>(v, codes, w, rows, from, to, paired, sums);
-      if (w.limbs == 1) {
-        AddValues<1>(v, w, shrink, rows, group, sums, out);
-      } else {
-        AddValues<2>(v, w, shrink, rows, group, sums, out);
-      }
+      WithLimbs(w.limbs, [&](auto limbs) {
+        AddValues<decltype(limbs)::value>(v, w, shrink, rows, group, sums, out);
+      });
     }
   });
 }

@@ -8,7 +8,7 @@
 #ifndef SHORTHAND_KERNELS_CODE_TILES_INL_H_
 #define SHORTHAND_KERNELS_CODE_TILES_INL_H_
 
-#include "kernels/codes.h"
+#include "kernels/coded_side-inl.h"
 #include "kernels/unpack-inl.h"
 
 namespace shorthand {

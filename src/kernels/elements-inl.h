@@ -12,6 +12,10 @@ namespace {
 
 // Token slots of a page, and the row stride of scores and weights.
 inline constexpr int kPageSlots = 128;
+// Channels of the widest head.
+inline constexpr int kMaxDim = 1024;
+
+inline F32 Magnitude(F32 a) { return FloatOf(And(BitsOf(a), SetBits(0x7fffffffu))); }
 
 // Pages are read front to back and lie one behind the other, so what comes next is this far ahead,
 // also from one page to the next. The processor's own prefetching stops at every 4 KiB.

@@ -7,13 +7,11 @@
 #ifndef SHORTHAND_KERNELS_FOLD_INL_H_
 #define SHORTHAND_KERNELS_FOLD_INL_H_
 
-#include "kernels/codes.h"
-#include "kernels/elements-inl.h"
+#include "kernels/coded_side-inl.h"
 
 namespace shorthand {
 namespace {
 
-inline constexpr int kMaxDim = 1024;
 // Largest magnitudes of one and of two limbs. A low limb may be -128, so the high one stays 127.
 inline constexpr float kOneLimb = 127.0f;
 inline constexpr float kTwoLimbs = 127.0f * 256.0f + 127.0f;
@@ -23,8 +21,6 @@ inline constexpr float kTwoWeightLimbs = 65535.0f;
 inline constexpr float kLeastScale = 0x1p-100f;
 // The square of rho's limit, 0.08.
 inline constexpr float kRhoLimitSquared = 0.0064f;
-
-inline F32 Magnitude(F32 a) { return FloatOf(And(BitsOf(a), SetBits(0x7fffffffu))); }
 
 // Sums of the bytes of each limb.
 struct LimbSums {
@@ -53,39 +49,46 @@ inline LimbSums RoundQuery(const float* x, int n, float reciprocal, bool two, in
   return {SumOfWords(total) - 256 * high_sum, high_sum};
 }
 
-// What folding finds out about a row: of the products of queries and scales.
+inline float SumOf(const float* x, int n) {
+  F32 sum = Set(0.0f);
+  for (int i = 0; i < n; i += kLanes) sum = Add(sum, Load(x + i));
+  return SumOfLanes(sum);
+}
+
+// What folding finds out about a row: of the products with the scales, and the sum of the products
+// with the offsets.
 struct FoldedRow {
-  float max, square_sum, constant;
+  float max, square_sum, offset_sum;
 };
 
-// kRows rows of queries [rows][dim] times the scales of one fold, to x [kRows][dim].
-// `scales`, `offsets`: [dim]; null for keys with scales per token.
+// kRows rows of queries or weights [kRows][n] times the scales of one fold or channel group, to
+// x [kRows][n]. `scales`, `offsets`: [n]; null where the side's scales lie on the other axis.
 template <int kRows>
-inline void ScaleQueries(const CodedSide8& k, const float* q, const float* scales,
-                         const float* offsets, float* x, FoldedRow* rows) {
-  F32 top[kRows], squares[kRows], constant[kRows];
+inline void ScaleRows(const CodedSide8& side, const float* from, int n, const float* scales,
+                      const float* offsets, float* x, FoldedRow* rows) {
+  const F32 shift = Set(side.shift * side.unit);
+  F32 top[kRows], squares[kRows], offset_sum[kRows];
 #pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) top[r] = squares[r] = constant[r] = Set(0.0f);
-  for (int c = 0; c < k.dim; c += kLanes) {
+  for (int r = 0; r < kRows; ++r) top[r] = squares[r] = offset_sum[r] = Set(0.0f);
+  for (int i = 0; i < n; i += kLanes) {
     F32 scale = Set(1.0f), offset = Set(0.0f);
     if (scales != nullptr) {
-      scale = Load(scales + c);
-      offset = Mul(scale, Set(k.shift * k.unit));
-      if (offsets != nullptr) offset = Add(offset, Load(offsets + c));
+      scale = Load(scales + i);
+      offset = CentredOffset(scale, shift, offsets != nullptr ? offsets + i : nullptr);
     }
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      F32 value = Load(q + r * k.dim + c);
-      constant[r] = Fma(value, offset, constant[r]);
+      F32 value = Load(from + r * n + i);
+      offset_sum[r] = Fma(value, offset, offset_sum[r]);
       value = Mul(value, scale);
       top[r] = Max(Magnitude(value), top[r]);
       squares[r] = Fma(value, value, squares[r]);
-      Store(value, x + r * k.dim + c);
+      Store(value, x + r * n + i);
     }
   }
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
-    rows[r] = {MaxOfLanes(top[r]), SumOfLanes(squares[r]), SumOfLanes(constant[r])};
+    rows[r] = {MaxOfLanes(top[r]), SumOfLanes(squares[r]), SumOfLanes(offset_sum[r])};
   }
 }
 
@@ -99,7 +102,7 @@ inline void FoldQueriesOnce(const CodedSide8& k, const float* q, const float* sc
   ForFours(rows, [&](int first_row, auto block) {
     constexpr int kRows = decltype(block)::value;
     FoldedRow folded[kRows];
-    ScaleQueries<kRows>(k, q + first_row * k.dim, scales, offsets, x, folded);
+    ScaleRows<kRows>(k, q + first_row * k.dim, k.dim, scales, offsets, x, folded);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const int row = first_row + r;
@@ -109,7 +112,7 @@ inline void FoldQueriesOnce(const CodedSide8& k, const float* q, const float* sc
       const bool zero = max < kLeastScale;
       if (two) out->limbs = 2;
       out->scale[fold][row] = zero ? 0.0f : max / limit * k.unit;
-      out->constant[fold][row] = folded[r].constant;
+      out->constant[fold][row] = folded[r].offset_sum;
       int8_t* low = out->bytes + (static_cast<size_t>(fold) * rows + row) * kMaxLimbs * k.dim;
       int8_t* high = low + k.dim;
       const float reciprocal = zero ? 0.0f : limit / max;
@@ -140,42 +143,8 @@ void FoldQuery(const CodedSide8& k, const float* q, float code_rms, int rows, Fo
     const int first = g * k.group;
     const int channels = k.group < k.dim - first ? k.group : k.dim - first;
     for (int row = 0; row < rows; ++row) {
-      F32 sum = Set(0.0f);
-      for (int c = 0; c < channels; c += kLanes) {
-        sum = Add(sum, Load(q + row * k.dim + first + c));
-      }
-      out->sum[g][row] = SumOfLanes(sum);
+      out->sum[g][row] = SumOf(q + row * k.dim + first, channels);
     }
-  }
-}
-
-// kRows rows of weights [rows][128] times the scales of one channel group, to x [kRows][128].
-// `scales`, `offsets`: [128]; null for values with scales per channel.
-template <int kRows>
-inline void ScaleWeights(const CodedSide8& v, const float* weights, const float* scales,
-                         const float* offsets, float* x, FoldedRow* rows) {
-  F32 top[kRows], offset_sum[kRows];
-#pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) top[r] = offset_sum[r] = Set(0.0f);
-  for (int t = 0; t < kPageSlots; t += kLanes) {
-    F32 scale = Set(1.0f), offset = Set(0.0f);
-    if (scales != nullptr) {
-      scale = Load(scales + t);
-      offset = Mul(scale, Set(v.shift * v.unit));
-      if (offsets != nullptr) offset = Add(offset, Load(offsets + t));
-    }
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-      F32 value = Load(weights + r * kPageSlots + t);
-      offset_sum[r] = Fma(value, offset, offset_sum[r]);
-      value = Mul(value, scale);
-      top[r] = Max(value, top[r]);
-      Store(value, x + r * kPageSlots + t);
-    }
-  }
-#pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) {
-    rows[r] = {MaxOfLanes(top[r]), 0.0f, SumOfLanes(offset_sum[r])};
   }
 }
 
@@ -230,13 +199,13 @@ inline void FoldWeightsOnce(const CodedSide8& v, const float* weights, const flo
     constexpr int kRows = decltype(block)::value;
     FoldedRow folded[kRows];
     float reciprocals[kRows];
-    ScaleWeights<kRows>(v, weights + row * kPageSlots, scales, offsets, x, folded);
+    ScaleRows<kRows>(v, weights + row * kPageSlots, kPageSlots, scales, offsets, x, folded);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const bool zero = folded[r].max < kLeastScale;
       reciprocals[r] = zero ? 0.0f : kLimit / folded[r].max;
       out->scale[group][row + r] = zero ? 0.0f : folded[r].max / kLimit * v.unit;
-      out->offset[group][row + r] = folded[r].constant;
+      out->offset[group][row + r] = folded[r].offset_sum;
     }
     RoundWeights<kRows, kLimbs>(v, x, reciprocals, row, rows, group,
                                 v.per_channel ? kPageSlots / v.group : 1, out);
@@ -258,22 +227,15 @@ inline void FoldWeightsLimbs(const CodedSide8& v, const float* weights, int rows
   FoldWeightsOnce<kLimbs>(v, weights, nullptr, nullptr, rows, 0, out);
   for (int row = 0; row < rows; ++row) {
     for (int t = 0; t < kPageSlots / v.group; ++t) {
-      F32 sum = Set(0.0f);
-      for (int i = 0; i < v.group; i += kLanes) {
-        sum = Add(sum, Load(weights + row * kPageSlots + t * v.group + i));
-      }
-      out->total[t][row] = SumOfLanes(sum);
+      out->total[t][row] = SumOf(weights + row * kPageSlots + t * v.group, v.group);
     }
   }
 }
 
 // REQUIRES: out->limbs is set; scales are not negative.
 void FoldWeights(const CodedSide8& v, const float* weights, int rows, FoldedWeights* out) {
-  if (out->limbs == 2) {
-    FoldWeightsLimbs<2>(v, weights, rows, out);
-  } else {
-    FoldWeightsLimbs<1>(v, weights, rows, out);
-  }
+  WithLimbs(out->limbs,
+            [&](auto limbs) { FoldWeightsLimbs<decltype(limbs)::value>(v, weights, rows, out); });
 }
 
 // f16 to f32: a page's metadata at once. n is a multiple of 16.

@@ -24,12 +24,9 @@ inline F32 ButterfliesInVector(F32 v, int block) {
   return v;
 }
 
-// The butterflies between 16 * kVectors values in registers, then a factor.
+// The butterflies among whole vectors.
 template <int kVectors>
-inline void HadamardInRegisters(float* x, F32 factor) {
-  F32 v[kVectors];
-#pragma GCC unroll 8
-  for (int i = 0; i < kVectors; ++i) v[i] = ButterfliesInVector(Load(x + i * kLanes), kLanes);
+inline void ButterfliesAmong(F32 (&v)[kVectors]) {
 #pragma GCC unroll 4
   for (int distance = 1; distance < kVectors; distance *= 2) {
 #pragma GCC unroll 8
@@ -40,6 +37,15 @@ inline void HadamardInRegisters(float* x, F32 factor) {
       v[i + distance] = Sub(a, b);
     }
   }
+}
+
+// The butterflies between 16 * kVectors values in registers, then a factor.
+template <int kVectors>
+inline void HadamardInRegisters(float* x, F32 factor) {
+  F32 v[kVectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < kVectors; ++i) v[i] = ButterfliesInVector(Load(x + i * kLanes), kLanes);
+  ButterfliesAmong(v);
 #pragma GCC unroll 8
   for (int i = 0; i < kVectors; ++i) Store(Mul(v[i], factor), x + i * kLanes);
 }

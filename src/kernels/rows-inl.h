@@ -16,8 +16,7 @@ template <typename Elements>
 class Narrower {
  public:
   inline void StoreLanes(F32 x, typename Elements::Type* p) {
-    const F32 magnitude = FloatOf(And(BitsOf(x), SetBits(0x7fffffffu)));
-    misfits_ = IfLess(magnitude, Set(Elements::kLimit), misfits_, Set(1.0f));
+    misfits_ = IfLess(Magnitude(x), Set(Elements::kLimit), misfits_, Set(1.0f));
     Elements::StoreLanes(x, p);
   }
   bool all_fit() const { return MaxOfLanes(misfits_) == 0; }

@@ -55,8 +55,7 @@ inline void AddTokenScores(const CodedSide8& k, const FoldedQueries& q, int rows
       const float* meta = k.meta + (tile / 2 * groups + group) * 2 * kLanes * (has_offset ? 2 : 1) +
                           tile % 2 * kLanes;
       const F32 scale = Load(meta);
-      F32 offset = Mul(scale, shift);
-      if (has_offset) offset = Add(offset, Load(meta + 2 * kLanes));
+      const F32 offset = CentredOffset(scale, shift, has_offset ? meta + 2 * kLanes : nullptr);
       float* to = scores + r * kPageSlots + tile * kLanes;
       const F32 sum =
           JoinLimbs<kLimbs>(sums + r * kLimbs * kPageSlots + tile * kLanes, kPageSlots, start);
@@ -102,11 +101,9 @@ void ScoreCodes(const CodedSide8& k, const FoldedQueries& q, int rows, int first
     for (int first = 0, group = 0; first < k.dim; first += group_channels, ++group) {
       const int channels = group_channels < k.dim - first ? group_channels : k.dim - first;
       SumChannels<decltype(bits)::value>(k, codes, q, rows, first, channels, tiles, sums);
-      if (q.limbs == 1) {
-        FinishScores<1>(k, q, rows, group, tiles, sums, scores);
-      } else {
-        FinishScores<2>(k, q, rows, group, tiles, sums, scores);
-      }
+      WithLimbs(q.limbs, [&](auto limbs) {
+        FinishScores<decltype(limbs)::value>(k, q, rows, group, tiles, sums, scores);
+      });
     }
   });
 }

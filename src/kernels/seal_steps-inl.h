@@ -14,7 +14,6 @@
 namespace shorthand {
 namespace {
 
-inline constexpr int kMaxSealDim = 1024;
 inline constexpr float kMaxHalf = 65504.0f;
 
 // Stores what a scale, offset or mean is kept as: the nearest finite f16.
@@ -44,16 +43,7 @@ inline void ButterfliesAcross(float* x, size_t stride, F32 factor) {
   F32 v[kRadix];
 #pragma GCC unroll 16
   for (int i = 0; i < kRadix; ++i) v[i] = Load(x + i * stride);
-#pragma GCC unroll 4
-  for (int distance = 1; distance < kRadix; distance *= 2) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kRadix; ++i) {
-      if ((i & distance) != 0) continue;
-      const F32 a = v[i], b = v[i + distance];
-      v[i] = Add(a, b);
-      v[i + distance] = Sub(a, b);
-    }
-  }
+  ButterfliesAmong(v);
 #pragma GCC unroll 16
   for (int i = 0; i < kRadix; ++i) Store(Mul(v[i], factor), x + i * stride);
 }
@@ -100,7 +90,7 @@ inline void KeySteps(const SealJob& job, const uint16_t* keys, const float* mean
 
 // The tokens [first, end) of values [128][dim] -> x [dim / 16][128][16].
 inline void ValueSteps(const SealJob& job, const uint16_t* values, int first, int end, float* x) {
-  float row[kMaxSealDim];
+  float row[kMaxDim];
   for (int t = first; t < end; ++t) {
     const uint16_t* from = values + static_cast<size_t>(t) * job.padded_dim;
     for (int c = 0; c < job.padded_dim; c += kLanes) Store(LoadF16(from + c), row + c);

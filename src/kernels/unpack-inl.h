@@ -18,9 +18,8 @@ namespace {
 
 inline constexpr int kLine = 64;
 inline constexpr int kGroupTiles = 8;
-// Of the widest head, 1024 channels.
-inline constexpr int kMaxLaneTiles = 64;
-inline constexpr int kMaxQuads = 256;
+inline constexpr int kMaxLaneTiles = kMaxDim / kLanes;
+inline constexpr int kMaxQuads = kMaxDim / 4;
 
 // The bits [kShift, kShift + kWidth) of every byte.
 template <int kShift, int kWidth>
