@@ -34,7 +34,9 @@ inline void AccumulateBlock(const AccumulateRange& range, const typename Element
   for (int t = range.first; t < range.end; ++t) {
     const typename Elements::Type* token = v + static_cast<size_t>(t) * dim;
 #pragma GCC unroll 8
-    for (int c = 0; c < kTiles; ++c) Prefetch(token + 2 * kPrefetchBytes + c * kLanes);
+    for (int c = 0; c < kTiles * kLanes; c += kLine / sizeof(*v)) {
+      Prefetch(token + 2 * kPrefetchBytes + c);
+    }
     AddProducts(
         sum, [&](int r) { return range.weights[r * kPageSlots + t]; },
         [&](int c) { return Elements::LoadLanes(token + c * kLanes); });

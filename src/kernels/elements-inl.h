@@ -14,6 +14,8 @@ namespace {
 inline constexpr int kPageSlots = 128;
 // Channels of the widest head.
 inline constexpr int kMaxDim = 1024;
+// Bytes of a line: of the caches, and of codes.
+inline constexpr int kLine = 64;
 
 inline F32 Magnitude(F32 a) { return FloatOf(And(BitsOf(a), SetBits(0x7fffffffu))); }
 

@@ -21,11 +21,14 @@ inline void ScoreBlock(const typename Elements::Type* k, const float* q, int dim
 #pragma GCC unroll 8
     for (int t = 0; t < kTiles; ++t) sum[r][t] = Set(0.0f);
   }
+  constexpr int kVectorsPerLine = kLine / (kLanes * sizeof(*k));
   const size_t tile_elements = static_cast<size_t>(dim) * kLanes;
   for (int c = 0; c < dim; ++c) {
+    if (c % kVectorsPerLine == 0) {
 #pragma GCC unroll 8
-    for (int t = 0; t < kTiles; ++t) {
-      Prefetch(k + (kTiles + t) * tile_elements + c * kLanes);
+      for (int t = 0; t < kTiles; ++t) {
+        Prefetch(k + (kTiles + t) * tile_elements + c * kLanes);
+      }
     }
     AddProducts(
         sum, [&](int r) { return q[r * dim + c]; },

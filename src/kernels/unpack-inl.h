@@ -16,7 +16,6 @@
 namespace shorthand {
 namespace {
 
-inline constexpr int kLine = 64;
 inline constexpr int kGroupTiles = 8;
 inline constexpr int kMaxLaneTiles = kMaxDim / kLanes;
 inline constexpr int kMaxQuads = kMaxDim / 4;
