@@ -1,18 +1,17 @@
 // What the benchmarks of kernels share: pages of memory, and figures in cycles.
 //
-// Cycles are processor time times frequency; the frequency comes from a chain of rotations, one a
-// cycle, run just before. Pages are read from a set that fits L2 (`resident`) or
-// that does not fit any cache (`streamed`).
+// Cycles are processor time times frequency, which is measured just before. Pages are read from a
+// set that fits L2 (`resident`) or that does not fit any cache (`streamed`).
 // Thread-safety: one thread.
 #ifndef SHORTHAND_BENCH_PAGE_BENCH_H_
 #define SHORTHAND_BENCH_PAGE_BENCH_H_
 
 #include <benchmark/benchmark.h>
 
-#include <bit>
 #include <cstdint>
-#include <ctime>
 #include <new>
+
+#include "base/clock.h"
 
 namespace shorthand {
 
@@ -20,22 +19,7 @@ inline constexpr int kSlots = 128;
 inline constexpr size_t kResidentBytes = size_t{1} << 18;
 inline constexpr size_t kStreamedBytes = size_t{1} << 29;
 
-// Processor time, so that other processes do not count.
-inline double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
-// Rotations of a chain over the seconds they took. (Some processors do additions of a constant for
-// nothing, so that a chain of those runs at twice the frequency.)
-inline double MeasureHertz() {
-  constexpr uint64_t kRotations = 200'000'000;
-  const double start = CpuSeconds();
-  uint64_t x = 1;
-  for (uint64_t i = 0; i < kRotations; ++i) {
-    x = std::rotl(x, 7);
-    __asm__ volatile("" : "+r"(x));
-  }
-  const double seconds = CpuSeconds() - start;
-  return static_cast<double>(kRotations) / seconds;
-}
+inline double CpuSeconds() { return Seconds(CLOCK_THREAD_CPUTIME_ID); }
 
 // Memory that holds small finite numbers in every element type.
 struct Pages {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "bench_attention_report.h"
 #include "command.h"
 #include "plan/units.h"

@@ -6,22 +6,16 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
+
+#include "base/clock.h"
 
 namespace shorthand {
 namespace {
 
 constexpr size_t kStreamBytes = size_t{1} << 30;
 constexpr double kBusyLoad = 1;
-
-double Seconds(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 // Sums that do not wait for each other, so that the loads set the pace.
 uint64_t Sum(const uint64_t* words, size_t count) {
@@ -70,17 +64,6 @@ void ThreadTeam::Serve(int worker) {
 
 double WorkSeconds(int threads) {
   return Seconds(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC);
-}
-
-double MeasureHertz() {
-  constexpr uint64_t kRotations = 30'000'000;
-  const double begin = Seconds(CLOCK_THREAD_CPUTIME_ID);
-  uint64_t x = 1;
-  for (uint64_t i = 0; i < kRotations; ++i) {
-    x = std::rotl(x, 7);
-    __asm__ volatile("" : "+r"(x));
-  }
-  return static_cast<double>(kRotations) / (Seconds(CLOCK_THREAD_CPUTIME_ID) - begin);
 }
 
 StreamBuffer::StreamBuffer() {

@@ -1,4 +1,4 @@
-// The machine under a measurement: threads, clock, frequency, streaming read, load.
+// The machine under a measurement: threads, their clock, streaming read, load.
 // Thread-safety: one thread drives these objects.
 #ifndef SHORTHAND_TOOLS_BENCH_MACHINE_H_
 #define SHORTHAND_TOOLS_BENCH_MACHINE_H_
@@ -36,10 +36,6 @@ class ThreadTeam {
 // Seconds for work on `threads` threads: processor time of the calling thread if it works alone, so
 // that other programs do not count; else time on the wall.
 double WorkSeconds(int threads);
-
-// Cycles a second, from a chain of rotations, one a cycle. (Additions of a constant are done for
-// nothing by some processors.)
-double MeasureHertz();
 
 // Memory larger than any cache, on huge pages where the system has them.
 class StreamBuffer {
