@@ -116,9 +116,10 @@ Status MeasureMemory(const Options& options, std::string_view text, BarReport& r
 Status MeasureErrors(const Options& options, std::string_view text, BarReport& report) {
   const auto model = Model::Load(options.model, {.threads = options.threads});
   if (!model.ok()) return model.status();
-  if (AtMostContext(**model, kErrorTextTokens) < kErrorTextTokens) {
+  const int64_t most = (*model)->shape().max_context_tokens;
+  if (most < kErrorTextTokens) {
     return OutOfRange(fmt::format("errors are measured on {} tokens; this model was made for {}",
-                                  kErrorTextTokens, (*model)->shape().max_context_tokens));
+                                  kErrorTextTokens, most));
   }
   const auto windows = CutWindows((*model)->vocab(), text, kErrorTextTokens, 1);
   if (!windows.ok()) return windows.status();

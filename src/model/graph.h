@@ -70,9 +70,9 @@ class StepGraph {
 
   StepGraph(int product_rows, int rows, int outputs)
       : product_rows_(product_rows), rows_(rows), outputs_(outputs) {}
-  // With the idle ones.
+  // With the idle ones; of outputs where there are any.
   int computed_rows() const { return std::max(rows_, product_rows_); }
-  int computed_outputs() const { return outputs_ == 0 ? 0 : std::max(outputs_, product_rows_); }
+  int computed_outputs() const { return std::max(outputs_, product_rows_); }
 
   static void WriteNode(ggml_tensor* node, int worker, int workers, void* layer_node);
   static void SealNode(ggml_tensor* node, int worker, int workers, void* layer_node);
