@@ -8,12 +8,6 @@
 #include "cache/view.h"
 
 namespace shorthand {
-namespace {
-
-// Of each page of a split, before its first is read.
-constexpr int kPrefetchedLines = 16;
-
-}  // namespace
 
 BlockAttention::BlockAttention(const BatchImpl& batch, const KernelTable& kernels,
                                const AttentionArgs& args, const LayerPaths& paths,
@@ -33,7 +27,7 @@ BlockAttention::BlockAttention(const BatchImpl& batch, const KernelTable& kernel
       rows_(block.tokens * query_heads_),
       first_position_(batch.Position(batch.rows()[block.first_row])),
       params_{shape_.scale != 0 ? shape_.scale : 1 / std::sqrt(static_cast<float>(shape_.k_dim)),
-              shape_.softcap},
+              shape_.softcap, &scratch->ahead},
       scratch_(scratch) {
   scratch_->scores.resize(kMaxPassRows * kPageTokens);
 }
@@ -64,23 +58,34 @@ bool BlockAttention::GatherQueries() {
   return overflow >> 31 == 0;
 }
 
-void BlockAttention::RunSplit(int split, SoftmaxStates states) {
+PageBytes BlockAttention::PageAt(int entry) const {
+  const std::vector<GroupEntry>& entries = sequence_.groups[place_.group].entries;
+  if (entry >= static_cast<int>(entries.size()) || entries[entry].block == kNoBlock) return {};
+  const Block& block = store_.block(entries[entry].block);
+  if (block.sealed == kNoSlot) {
+    return {store_.exact().Page(place_.index, kv_head_, block.exact), format_.exact.bytes};
+  }
+  return {store_.sealed().Page(place_.index, kv_head_, block.sealed), format_.sealed.bytes};
+}
+
+// So that a page's steps ask for a whole page. A step is eight tiles of codes, or 16 lanes of up to
+// four rows in each of the two loops of softmax and of folding.
+int BlockAttention::BytesPerStep() const {
+  const int code_steps = (format_.k.padded_dim + format_.v.padded_dim) * kPageTokens / 512;
+  const int row_steps = (std::min(rows_, kMaxPassRows) + 3) / 4 * 4 * kPageTokens / 16;
+  const int lines = static_cast<int>(format_.sealed.bytes / kLineBytes);
+  return (lines / (code_steps + row_steps) + 1) * static_cast<int>(kLineBytes);
+}
+
+void BlockAttention::RunSplit(int split, PageBytes following, SoftmaxStates states) {
   states.Clear();
   const int last_entry = batch_.rows()[block_.first_row + block_.tokens - 1].entry;
   const int end = std::min((split + 1) * kSplitEntries, last_entry + 1);
-  for (int entry = split * kSplitEntries; entry < end; ++entry) PrefetchEntry(entry);
-  for (int entry = split * kSplitEntries; entry < end; ++entry) RunEntry(entry, states);
-}
-
-// What a sealed page is opened with: its descriptor, and its first lines if no page lies before it.
-void BlockAttention::PrefetchEntry(int index) const {
-  const BlockId id = sequence_.groups[place_.group].entries[index].block;
-  if (id == kNoBlock) return;
-  const int slot = store_.block(id).sealed;
-  if (slot == kNoSlot) return;
-  __builtin_prefetch(store_.sealed().Descriptor(place_.index, kv_head_, slot));
-  const uint8_t* page = store_.sealed().Page(place_.index, kv_head_, slot);
-  for (int line = 0; line < kPrefetchedLines; ++line) __builtin_prefetch(page + 64 * line);
+  for (int entry = split * kSplitEntries; entry < end; ++entry) {
+    const PageBytes next = entry + 1 < end ? PageAt(entry + 1) : following;
+    scratch_->ahead = {next.data, next.data + next.size, BytesPerStep()};
+    RunEntry(entry, states);
+  }
 }
 
 // Causality and window cut off the block's first and last tokens.
@@ -180,7 +185,9 @@ BlockAttention::SideRows BlockAttention::SealedSide(const SideFormat& format, co
   if (path.usable()) {
     meta->resize(path.meta_count());
     kernels_.widen(page + part.meta_offset + path.meta_offset(), path.meta_count(), meta->data());
-    return {Element::kF32, nullptr, path.At(page + part.codes_offset, meta->data())};
+    CodedSide8 codes = path.At(page + part.codes_offset, meta->data());
+    codes.ahead = &scratch_->ahead;
+    return {Element::kF32, nullptr, codes};
   }
   Unpack(format, part, page, descriptor, unpacked);
   return {Element::kF32, unpacked->data(), {}};

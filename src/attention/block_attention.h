@@ -31,6 +31,13 @@ struct AttentionScratch {
   std::vector<uint8_t> weight_bytes;
   std::vector<float> scores;         // [kMaxPassRows][128]
   std::vector<float> joined, split;  // states
+  ReadAhead ahead;
+};
+
+// Memory of a page; empty where there is none.
+struct PageBytes {
+  const uint8_t* data = nullptr;
+  size_t size = 0;
 };
 
 class BlockAttention {
@@ -42,8 +49,10 @@ class BlockAttention {
   int rows() const { return rows_; }
   // Copies, pads and transforms the block's queries. False if one is not finite.
   bool GatherQueries();
-  // The states of one split, from nothing.
-  void RunSplit(int split, SoftmaxStates states);
+  // What the entry is read from.
+  PageBytes PageAt(int entry) const;
+  // The states of one split, from nothing. `following`: the page that this worker reads next.
+  void RunSplit(int split, PageBytes following, SoftmaxStates states);
   // Writes the outputs. False if one is not finite.
   bool Finish(SoftmaxStates states);
 
@@ -67,7 +76,7 @@ class BlockAttention {
     SoftmaxStates::Space space;
   };
 
-  void PrefetchEntry(int index) const;
+  int BytesPerStep() const;
   void RunEntry(int entry, SoftmaxStates states);
   TokenRange TokensThatSee(const Entry& entry) const;
   void RunExact(const GroupEntry& entry, int64_t start, int count, TokenRange tokens,

@@ -22,7 +22,7 @@ AttentionPlanImpl::AttentionPlanImpl(BatchImpl* batch, const KernelTable* kernel
   const Shape& shape = cache.shape();
   for (size_t l = 0; l < shape.layers.size(); ++l) {
     const LayerPlace& place = cache.place(l);
-    const LayerFormat format = place.group < 0 ? LayerFormat() : cache.format(place);
+    const LayerFormat none, &format = place.group < 0 ? none : cache.format(place);
     paths_.push_back({IntegerPath(format.k), IntegerPath(format.v)});
   }
   size_t partial_floats = 0;
@@ -82,6 +82,19 @@ void AttentionPlanImpl::AddBlocks(const LayerGroup& group, int item_index, Group
   }
 }
 
+// The first page of the i-th unit of a layer; empty behind the last.
+PageBytes AttentionPlanImpl::FirstPage(const AttentionArgs& args, int i,
+                                       AttentionScratch* scratch) const {
+  const GroupPlan& plan = groups_[batch_->cache().place(args.layer).group];
+  const int heads = batch_->cache().shape().layers[args.layer].kv_heads;
+  if (i >= static_cast<int>(plan.units.size()) * heads) return {};
+  const Unit& unit = plan.units[i / heads];
+  const RowBlock& block = plan.blocks[unit.block];
+  const int split = unit.split == kAllSplits ? block.first_split : unit.split;
+  return BlockAttention(*batch_, *kernels_, args, paths_[args.layer], block, i % heads, scratch)
+      .PageAt(split * kSplitEntries);
+}
+
 void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) {
   thread_local AttentionScratch scratch;
   const CacheImpl& cache = batch_->cache();
@@ -98,6 +111,8 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
     const int head = i % heads;
     BlockAttention attention(*batch_, *kernels_, args, paths_[args.layer], row_block, head,
                              &scratch);
+    // Workers keep about the same pace, so the next unit of this one is likely `workers` ahead.
+    const PageBytes following = FirstPage(args, i + workers, &scratch);
     auto expect_finite = [&](bool finite, const char* what) {
       if (finite) return;
       batch_->Fail(InvalidArgument(fmt::format(
@@ -113,7 +128,8 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
       SoftmaxStates split(scratch.split.data(), attention.rows(), v_dim);
       joined.Clear();
       for (int s = row_block.first_split; s < row_block.end_split; ++s) {
-        attention.RunSplit(s, split);
+        const bool last = s + 1 == row_block.end_split;
+        attention.RunSplit(s, last ? following : attention.PageAt((s + 1) * kSplitEntries), split);
         joined.Join(*kernels_, split);
       }
       expect_finite(attention.Finish(joined), "an attention score");
@@ -124,7 +140,7 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
           (row_block.first_partial + s - row_block.first_split) * plan.max_kv_heads + head;
       return SoftmaxStates(partials_.get() + at * plan.partial_floats, attention.rows(), v_dim);
     };
-    attention.RunSplit(unit.split, partial(unit.split));
+    attention.RunSplit(unit.split, following, partial(unit.split));
     std::atomic<int>& finished = progress.finished[unit.block * heads + head];
     const int splits = row_block.end_split - row_block.first_split;
     if (finished.fetch_add(1, std::memory_order_acq_rel) + 1 < splits) continue;

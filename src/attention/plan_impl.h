@@ -21,6 +21,9 @@
 
 namespace shorthand {
 
+struct AttentionScratch;
+struct PageBytes;
+
 // Rows of one item, consecutive tokens.
 struct RowBlock {
   int item;
@@ -65,6 +68,7 @@ class AttentionPlanImpl {
   };
 
   void AddBlocks(const LayerGroup& group, int item, GroupPlan* plan);
+  PageBytes FirstPage(const AttentionArgs& args, int unit, AttentionScratch* scratch) const;
 
   BatchImpl* batch_;
   const KernelTable* kernels_;

@@ -81,7 +81,7 @@ inline void SumTokens(const CodedSide8& v, const Codes& codes, const FoldedWeigh
       {v.lines + static_cast<size_t>(lines) * kLine,
        w.bytes + static_cast<size_t>(group) * rows * kMaxLimbs * kPageSlots + from,
        static_cast<size_t>(kPageSlots) * (kMaxLimbs / w.limbs), end - from, sums + channel,
-       static_cast<size_t>(v.dim)},
+       static_cast<size_t>(v.dim), v.ahead},
       rows * w.limbs, codes);
 }
 

@@ -88,7 +88,11 @@ struct StreamJob {
   int count;      // a multiple of eight tiles
   int32_t* sums;
   size_t sum_stride;
+  ReadAhead* ahead;
 };
+
+// Codes come from L2 into L1 this far ahead.
+inline constexpr int kNearBytes = 1024;
 
 // One block of streams over kWidth tiles: two that alternate, or the unpaired last one.
 template <CodesOf kSide, int kBits, int kStreams, int kWidth, typename Codes>
@@ -107,8 +111,9 @@ template <CodesOf kSide, int kBits, int kStreams, int kWidth, typename Codes>
   const uint8_t* const end = job.bytes + job.count;
   for (const uint8_t* bytes = job.bytes; bytes < end; bytes += 4 * kGroupTiles / kWidth) {
     U32 tiles[kGroupTiles];
+    Step(job.ahead);
 #pragma GCC unroll 8
-    for (int i = 0; i < kBits; ++i) Prefetch(lines + kPrefetchBytes + i * kLine);
+    for (int i = 0; i < kBits; ++i) __builtin_prefetch(lines + kNearBytes + i * kLine);
     ExpandTiles<kBits>(lines, tiles);
     lines += kBits * kLine;
 #pragma GCC unroll 8

@@ -16,6 +16,8 @@
 
 #include <cstdint>
 
+#include "kernels/read_ahead.h"
+
 namespace shorthand {
 
 inline constexpr int kMaxLimbs = 2;
@@ -37,6 +39,7 @@ struct CodedSide8 {
   bool per_channel;
   int group;  // channels (per token) or tokens (per channel: 32 or 128) that share a scale
   bool has_offset;
+  ReadAhead* ahead;  // null: nothing
 };
 
 // The folded queries of up to 8 rows for one page.

@@ -24,6 +24,16 @@ inline F32 Magnitude(F32 a) { return FloatOf(And(BitsOf(a), SetBits(0x7fffffffu)
 inline constexpr int kPrefetchBytes = 4096;
 inline void Prefetch(const void* p) { __builtin_prefetch(p, 0, 2); }
 
+// One step of the lines that come after the page at hand.
+inline void Step(ReadAhead* ahead) {
+  if (ahead == nullptr) return;
+  const uint8_t* line = ahead->next;
+  const uint8_t* const end =
+      ahead->end - line < ahead->bytes_per_step ? ahead->end : line + ahead->bytes_per_step;
+  for (; line < end; line += kLine) Prefetch(line);
+  ahead->next = line;
+}
+
 // kLimit: the least magnitude that is infinite once rounded.
 struct F32Elements {
   using Type = float;

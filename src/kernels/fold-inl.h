@@ -71,6 +71,7 @@ inline void ScaleRows(const CodedSide8& side, const float* from, int n, const fl
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) top[r] = squares[r] = offset_sum[r] = Set(0.0f);
   for (int i = 0; i < n; i += kLanes) {
+    Step(side.ahead);
     F32 scale = Set(1.0f), offset = Set(0.0f);
     if (scales != nullptr) {
       scale = Load(scales + i);

@@ -4,8 +4,8 @@
 //
 // Vectors are logically 16 wide everywhere. Sums over 16 lanes are combined by one fixed tree
 // (lane i + lane i+8, then +4, +2, +1). Every multiply-add is fused.
-// Only <cstdint>, <cstddef>, codes.h and seal.h are included here: target files may include this
-// header.
+// Only <cstdint>, <cstddef>, codes.h, read_ahead.h and seal.h are included here: target files may
+// include this header.
 //
 // Thread-safety: tables are immutable; kernels touch only their arguments.
 #ifndef SHORTHAND_KERNELS_KERNELS_H_
@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "kernels/codes.h"
+#include "kernels/read_ahead.h"
 #include "kernels/seal.h"
 
 namespace shorthand {
@@ -39,6 +40,7 @@ struct RowView {
 struct ScoreParams {
   float scale;    // of the dot product
   float softcap;  // 0: none
+  ReadAhead* ahead = nullptr;
 };
 
 // A sealed side with its metadata already widened to f32.

@@ -87,7 +87,7 @@ inline void SumChannels(const CodedSide8& k, const Codes& codes, const FoldedQue
     const int codes_before = (tile / 2 * k.dim + first) / 4 * 2;
     SumStreams<CodesOf::kKeys, kBits, 2>({k.lines + codes_before / kGroupTiles * kBits * kLine,
                                           reinterpret_cast<const uint8_t*>(bytes), stride, channels,
-                                          sums + tile * kLanes, kPageSlots},
+                                          sums + tile * kLanes, kPageSlots, k.ahead},
                                          rows * q.limbs, codes);
   }
 }

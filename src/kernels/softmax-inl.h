@@ -40,6 +40,7 @@ inline void SoftmaxRows(const ScoreParams& params, const RowView* views, float* 
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) top[r] = Set(states[r].max);
   for (int tile = first_tile; tile < end; tile += kLanes) {
+    Step(params.ahead);
     const bool whole = tile >= all_from && tile + kLanes <= all_to;
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
@@ -70,6 +71,7 @@ inline void SoftmaxRows(const ScoreParams& params, const RowView* views, float* 
   }
   Store(Exp2OfWeight(Load(rise)), rise);
   for (int tile = 0; tile < kPageSlots; tile += kLanes) {
+    Step(params.ahead);
     const bool seen = tile >= first_tile && tile < end;
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
