@@ -185,7 +185,8 @@ BlockAttention::SideRows BlockAttention::SealedSide(const SideFormat& format, co
   if (path.usable()) {
     meta->resize(path.meta_count());
     kernels_.widen(page + part.meta_offset + path.meta_offset(), path.meta_count(), meta->data());
-    CodedSide8 codes = path.At(page + part.codes_offset, meta->data());
+    scratch_->flips.resize(path.meta_count());
+    CodedSide8 codes = path.At(page + part.codes_offset, meta->data(), scratch_->flips.data());
     codes.ahead = &scratch_->ahead;
     return {Element::kF32, nullptr, codes};
   }

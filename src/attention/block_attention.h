@@ -25,6 +25,7 @@ struct AttentionScratch {
   std::vector<float> keys, values;      // an unpacked page
   std::vector<float> scales, offsets, mean;
   std::vector<float> k_meta, v_meta;  // of a page, widened
+  std::vector<uint8_t> flips;         // of its values
   FoldedQueries queries;
   FoldedWeights weights;
   std::vector<int8_t> query_bytes;

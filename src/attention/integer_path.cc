@@ -24,20 +24,20 @@ bool SmallIntegers(const float* levels, int count) {
 }
 
 // Blocks whose scale has the sign of their largest value.
-bool SignedScale(Code code) { return code == Code::kQ4_0 || code == Code::kQ5_0; }
+bool HasSignedScale(Code code) { return code == Code::kQ4_0 || code == Code::kQ5_0; }
 
 }  // namespace
 
 IntegerPath::IntegerPath(const SideFormat& format) {
   if (format.exact || format.axis == Axis::kPage || format.scale_type != ScaleType::kF16) return;
   const bool is_key = format.kind == SideKind::kKey;
-  if (!is_key && SignedScale(format.code)) return;  // weights are unsigned
   const float* levels = format.codec->levels;
   const int count = 1 << format.bits;
   const bool uniform = Uniform(levels, count);
   if (!uniform && !SmallIntegers(levels, count)) return;
 
   usable_ = true;
+  signed_scales_ = !is_key && HasSignedScale(format.code);
   bits_ = format.bits;
   side_.unit = 1;
   side_.dim = format.padded_dim;
@@ -71,11 +71,16 @@ float IntegerPath::code_rms() const {
   return share * static_cast<float>(1 << bits_);
 }
 
-CodedSide8 IntegerPath::At(const uint8_t* lines, const float* meta) const {
+CodedSide8 IntegerPath::At(const uint8_t* lines, const float* meta, uint8_t* flips) const {
   CodedSide8 side = side_;
   side.lines = lines;
   side.meta = meta;
   side.table = has_table_ ? table_.data() : nullptr;
+  if (signed_scales_) {
+    const auto flip = static_cast<uint8_t>((1 << bits_) - 1);
+    for (int i = 0; i < meta_count_; ++i) flips[i] = meta[i] < 0 ? flip : uint8_t{0};
+    side.flips = flips;
+  }
   return side;
 }
 

@@ -30,7 +30,8 @@ class IntegerPath {
   size_t meta_offset() const { return meta_offset_; }
 
   // A page's side, its metadata already widened. REQUIRES: usable(); the path outlives the result.
-  CodedSide8 At(const uint8_t* lines, const float* meta) const;
+  //   flips  [meta_count()], written if scales have signs, and then kept by the result
+  CodedSide8 At(const uint8_t* lines, const float* meta, uint8_t* flips) const;
 
  private:
   bool usable_ = false;
@@ -38,6 +39,7 @@ class IntegerPath {
   int meta_count_ = 0;
   size_t meta_offset_ = 0;
   bool has_table_ = false;
+  bool signed_scales_ = false;
   std::array<uint8_t, 16> table_{};
   CodedSide8 side_{};
 };

@@ -81,7 +81,7 @@ inline void SumTokens(const CodedSide8& v, const Codes& codes, const FoldedWeigh
       {v.lines + static_cast<size_t>(lines) * kLine,
        w.bytes + static_cast<size_t>(group) * rows * kMaxLimbs * kPageSlots + from,
        static_cast<size_t>(kPageSlots) * (kMaxLimbs / w.limbs), end - from, sums + channel,
-       static_cast<size_t>(v.dim), v.ahead},
+       static_cast<size_t>(v.dim), group * kPageSlots + from, v.ahead},
       rows * w.limbs, codes);
 }
 
@@ -90,7 +90,7 @@ void AccumulateCodes(const CodedSide8& v, const FoldedWeights& w, const float* s
   alignas(64) int32_t sums[kMaxPassRows * kMaxLimbs * kMaxDim];
   const int tokens = v.per_channel ? v.group : kPageSlots;
   const int paired = v.dim / (2 * kLanes) * 2 * kLanes;
-  WithCodes(v, [&](auto bits, const auto& codes) {
+  WithCodes<CodesOf::kValues>(v, [&](auto bits, const auto& codes) {
     constexpr int kBits = decltype(bits)::value;
     for (int t = 0, group = 0; t < kPageSlots; t += tokens, ++group) {
       const int from = t > first ? t : first, to = t + tokens < end ? t + tokens : end;

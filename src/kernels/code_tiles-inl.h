@@ -17,19 +17,31 @@ namespace {
 // Whose codes: keys are unsigned and multiplied by signed bytes, values the other way round.
 enum class CodesOf { kKeys, kValues };
 
+// How four codes of each lane become bytes to multiply. `position`: of the first of the four, a
+// token of values, counted through the channel groups.
+//
 // Codes as they are, for uniform levels.
 struct PlainCodes {
   explicit PlainCodes(const CodedSide8&) {}
   template <CodesOf>
-  U32 Get(U32 codes) const {
+  U32 Get(U32 codes, int /*position*/) const {
     return codes;
+  }
+};
+// Codes c that are 2^bits - 1 - c where their scale is negative.
+struct FlippedCodes {
+  const uint8_t* flips;
+  explicit FlippedCodes(const CodedSide8& side) : flips(side.flips) {}
+  template <CodesOf>
+  U32 Get(U32 codes, int position) const {
+    return Xor(codes, LoadWord(flips + position));
   }
 };
 // Codes of eight bits: a value of 128 and more is no signed byte until its top bit is turned.
 struct ByteCodes {
   explicit ByteCodes(const CodedSide8&) {}
   template <CodesOf kSide>
-  U32 Get(U32 codes) const {
+  U32 Get(U32 codes, int /*position*/) const {
     return kSide == CodesOf::kKeys ? codes : Xor(codes, SetBits(0x80808080u));
   }
 };
@@ -38,7 +50,7 @@ struct TableCodes {
   ByteTable16 table;
   explicit TableCodes(const CodedSide8& side) : table(LoadByteTable(side.table)) {}
   template <CodesOf>
-  U32 Get(U32 codes) const {
+  U32 Get(U32 codes, int /*position*/) const {
     return LookupBytes(table, codes);
   }
 };
@@ -54,9 +66,14 @@ inline U32 DotCodes(U32 sum, U32 codes, U32 stream) {
 }
 
 // Calls f(Int<bits>{}, codes) with the way to read the side's codes.
-template <typename Function>
+template <CodesOf kSide, typename Function>
 inline void WithCodes(const CodedSide8& side, Function f) {
   const bool plain = side.table == nullptr;
+  if constexpr (kSide == CodesOf::kValues) {
+    if (side.flips != nullptr) {
+      return side.bits == 4 ? f(Int<4>{}, FlippedCodes(side)) : f(Int<5>{}, FlippedCodes(side));
+    }
+  }
   switch (side.bits) {
     case 2:
       return plain ? f(Int<2>{}, PlainCodes(side)) : f(Int<2>{}, TableCodes(side));
@@ -88,6 +105,7 @@ struct StreamJob {
   int count;      // a multiple of eight tiles
   int32_t* sums;
   size_t sum_stride;
+  int position;  // of the first byte: see PlainCodes
   ReadAhead* ahead;
 };
 
@@ -110,6 +128,7 @@ template <CodesOf kSide, int kBits, int kStreams, int kWidth, typename Codes>
   const uint8_t* lines = job.lines;
   const uint8_t* const end = job.bytes + job.count;
   for (const uint8_t* bytes = job.bytes; bytes < end; bytes += 4 * kGroupTiles / kWidth) {
+    const int position = job.position + static_cast<int>(bytes - job.bytes);
     U32 tiles[kGroupTiles];
     Step(job.ahead);
 #pragma GCC unroll 8
@@ -121,7 +140,7 @@ template <CodesOf kSide, int kBits, int kStreams, int kWidth, typename Codes>
       U32 levels[kWidth];
 #pragma GCC unroll 8
       for (int i = 0; i < kWidth; ++i) {
-        levels[i] = codes.template Get<kSide>(tiles[quad * kWidth + i]);
+        levels[i] = codes.template Get<kSide>(tiles[quad * kWidth + i], position + 4 * quad);
       }
 #pragma GCC unroll 8
       for (int s = 0; s < kStreams; ++s) {

@@ -4,8 +4,8 @@
 // Scores are computed on the codes: the scales of channels are multiplied into the query, which is
 // rounded to one or two bytes a channel ("limbs"), the scales of tokens multiply the finished
 // score. Values likewise: the scales of tokens are multiplied into the softmax weights, which are
-// rounded to one or two bytes with the residue carried to the next tile of tokens. docs/numerics.md
-// derives it.
+// rounded to one or two bytes with the residue carried to the next tile of tokens. Weights are
+// unsigned: where a scale is negative its codes are flipped instead. docs/numerics.md derives it.
 //
 // Bounds: a key code is below 256 and a limb within +-127 (+-128 the low one), a weight limb below
 // 256 and a value level within +-128, so a word of 32 bits holds the sum of 65000 channels or
@@ -39,7 +39,10 @@ struct CodedSide8 {
   bool per_channel;
   int group;  // channels (per token) or tokens (per channel: 32 or 128) that share a scale
   bool has_offset;
-  ReadAhead* ahead;  // null: nothing
+  // Values per token with codes as they are: [groups][128], 2^bits - 1 where a scale is negative,
+  // else 0. Null: no scale is.
+  const uint8_t* flips = nullptr;
+  ReadAhead* ahead = nullptr;
 };
 
 // The folded queries of up to 8 rows for one page.

@@ -15,8 +15,9 @@ namespace {
 // Largest magnitudes of one and of two limbs. A low limb may be -128, so the high one stays 127.
 inline constexpr float kOneLimb = 127.0f;
 inline constexpr float kTwoLimbs = 127.0f * 256.0f + 127.0f;
-inline constexpr float kOneWeightLimb = 255.0f;
-inline constexpr float kTwoWeightLimbs = 65535.0f;
+// One below what fits, so that a carried half does not overflow.
+inline constexpr float kOneWeightLimb = 254.0f;
+inline constexpr float kTwoWeightLimbs = 65534.0f;
 // Below it a reciprocal could overflow; such rows count as zero.
 inline constexpr float kLeastScale = 0x1p-100f;
 // The square of rho's limit, 0.08.
@@ -149,43 +150,28 @@ void FoldQuery(const CodedSide8& k, const float* q, float code_rms, int rows, Fo
   }
 }
 
-// x [kRows][128] to bytes, each lane carrying what rounding left to its next token; `groups` of
-// tokens share the start of their sums. The rows go side by side: each is one chain of carries.
-template <int kRows, int kLimbs>
-inline void RoundWeights(const CodedSide8& v, const float* x, const float* reciprocals, int row,
-                         int rows, int group, int token_groups, FoldedWeights* out) {
-  const F32 most = Set(kLimbs == 2 ? kTwoWeightLimbs : kOneWeightLimb);
-  uint8_t* bytes = out->bytes + (static_cast<size_t>(group) * rows + row) * kMaxLimbs * kPageSlots;
+// x [kRows][128] to bytes [kRows][kMaxLimbs][128], each lane carrying what rounding left to its
+// next token. The rows go side by side: each is one chain of carries. kSigned: x has the signs of
+// `scales`, which the codes take over.
+template <int kRows, int kLimbs, bool kSigned>
+inline void RoundWeights(const float* x, const float* scales, const float* reciprocals,
+                         uint8_t* bytes) {
   F32 residue[kRows];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) residue[r] = Set(0.0f);
-  const int tokens = kPageSlots / token_groups;
-  for (int g = 0; g < token_groups; ++g) {
-    U32 total[kRows], high_total[kRows];
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) total[r] = high_total[r] = SetBits(0);
-    for (int t = g * tokens; t < (g + 1) * tokens; t += kLanes) {
-#pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        const F32 value = Load(x + r * kPageSlots + t);
-        const F32 wanted = Fma(value, Set(reciprocals[r]), residue[r]);
-        const U32 rounded = Round(Max(Min(wanted, most), Set(0.0f)));
-        residue[r] = Sub(wanted, Convert(rounded));
-        uint8_t* low = bytes + r * kMaxLimbs * kPageSlots + t;
-        StoreBytes(rounded, low);
-        total[r] = AddBits(total[r], rounded);
-        if constexpr (kLimbs == 2) {
-          const U32 upper = ShiftRight<8>(rounded);
-          StoreBytes(upper, low + kPageSlots);
-          high_total[r] = AddBits(high_total[r], upper);
-        }
-      }
-    }
+  for (int t = 0; t < kPageSlots; t += kLanes) {
+    const U32 sign = kSigned ? And(BitsOf(Load(scales + t)), SetBits(0x80000000u)) : SetBits(0);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      const int32_t high_sum = kLimbs == 2 ? SumOfWords(high_total[r]) : 0;
-      out->start[group][g][0][row + r] = -v.base * (SumOfWords(total[r]) - 256 * high_sum);
-      out->start[group][g][1][row + r] = -v.base * high_sum;
+      const F32 value = Load(x + r * kPageSlots + t);
+      const F32 wanted = Fma(value, Set(reciprocals[r]), residue[r]);
+      // A carried half makes nothing negative: it is rounded to 0.
+      const U32 rounded = Round(kSigned ? FloatOf(Xor(BitsOf(wanted), sign)) : wanted);
+      const F32 given = Convert(rounded);
+      residue[r] = Sub(wanted, kSigned ? FloatOf(Xor(BitsOf(given), sign)) : given);
+      uint8_t* low = bytes + r * kMaxLimbs * kPageSlots + t;
+      StoreBytes(rounded, low);
+      if constexpr (kLimbs == 2) StoreBytes(ShiftRight<8>(rounded), low + kPageSlots);
     }
   }
 }
@@ -208,9 +194,47 @@ inline void FoldWeightsOnce(const CodedSide8& v, const float* weights, const flo
       out->scale[group][row + r] = zero ? 0.0f : folded[r].max / kLimit * v.unit;
       out->offset[group][row + r] = folded[r].offset_sum;
     }
-    RoundWeights<kRows, kLimbs>(v, x, reciprocals, row, rows, group,
-                                v.per_channel ? kPageSlots / v.group : 1, out);
+    uint8_t* bytes = out->bytes + static_cast<size_t>(group * rows + row) * kMaxLimbs * kPageSlots;
+    if (v.flips == nullptr) {
+      RoundWeights<kRows, kLimbs, false>(x, scales, reciprocals, bytes);
+    } else {
+      RoundWeights<kRows, kLimbs, true>(x, scales, reciprocals, bytes);
+    }
   });
+}
+
+// Minus the sum of base * weight over bytes [n], 32 or a multiple of 64. The base of flipped codes
+// is one less.
+inline int32_t StartOfWeights(const CodedSide8& v, const uint8_t* bytes, const uint8_t* flips,
+                              int n) {
+  alignas(kLine) uint8_t half[kLine] = {};
+  U32 sum = SetBits(0);
+  for (int at = 0; at < n; at += kLine) {
+    U32 base = SetBits(0x01010101u * static_cast<uint8_t>(-v.base));
+    if (flips != nullptr) base = Or(base, And(LoadLine(flips + at), SetBits(0x01010101u)));
+    if (n < kLine) __builtin_memcpy(half, bytes, static_cast<size_t>(n));
+    sum = DotSmall(sum, LoadLine(n < kLine ? half : bytes + at), base);
+  }
+  return SumOfWords(sum);
+}
+
+// What the sums start from. Bytes that were just stored in parts are slow to read as lines, so this
+// comes when all are there.
+inline void StartWeights(const CodedSide8& v, int groups, int rows, FoldedWeights* out) {
+  const int tokens = v.per_channel ? v.group : kPageSlots;
+  for (int group = 0; group < groups; ++group) {
+    const uint8_t* flips = v.flips == nullptr ? nullptr : v.flips + group * kPageSlots;
+    for (int row = 0; row < rows; ++row) {
+      const uint8_t* low =
+          out->bytes + static_cast<size_t>(group * rows + row) * kMaxLimbs * kPageSlots;
+      for (int limb = 0; limb < out->limbs; ++limb) {
+        for (int t = 0, g = 0; t < kPageSlots; t += tokens, ++g) {
+          out->start[group][g][limb][row] =
+              StartOfWeights(v, low + limb * kPageSlots + t, flips, tokens);
+        }
+      }
+    }
+  }
 }
 
 template <int kLimbs>
@@ -218,14 +242,17 @@ inline void FoldWeightsLimbs(const CodedSide8& v, const float* weights, int rows
                              FoldedWeights* out) {
   if (!v.per_channel) {
     const int stride = kPageSlots * (v.has_offset ? 2 : 1);
-    for (int g = 0; g * v.group < v.dim; ++g) {
+    const int groups = (v.dim + v.group - 1) / v.group;
+    for (int g = 0; g < groups; ++g) {
       const float* scales = v.meta + g * stride;
       FoldWeightsOnce<kLimbs>(v, weights, scales, v.has_offset ? scales + kPageSlots : nullptr,
                               rows, g, out);
     }
+    StartWeights(v, groups, rows, out);
     return;
   }
   FoldWeightsOnce<kLimbs>(v, weights, nullptr, nullptr, rows, 0, out);
+  StartWeights(v, 1, rows, out);
   for (int row = 0; row < rows; ++row) {
     for (int t = 0; t < kPageSlots / v.group; ++t) {
       out->total[t][row] = SumOf(weights + row * kPageSlots + t * v.group, v.group);
@@ -233,7 +260,7 @@ inline void FoldWeightsLimbs(const CodedSide8& v, const float* weights, int rows
   }
 }
 
-// REQUIRES: out->limbs is set; scales are not negative.
+// REQUIRES: out->limbs is set; scales are negative where v.flips says so only.
 void FoldWeights(const CodedSide8& v, const float* weights, int rows, FoldedWeights* out) {
   WithLimbs(out->limbs,
             [&](auto limbs) { FoldWeightsLimbs<decltype(limbs)::value>(v, weights, rows, out); });

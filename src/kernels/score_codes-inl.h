@@ -87,7 +87,7 @@ inline void SumChannels(const CodedSide8& k, const Codes& codes, const FoldedQue
     const int codes_before = (tile / 2 * k.dim + first) / 4 * 2;
     SumStreams<CodesOf::kKeys, kBits, 2>({k.lines + codes_before / kGroupTiles * kBits * kLine,
                                           reinterpret_cast<const uint8_t*>(bytes), stride, channels,
-                                          sums + tile * kLanes, kPageSlots, k.ahead},
+                                          sums + tile * kLanes, kPageSlots, 0, k.ahead},
                                          rows * q.limbs, codes);
   }
 }
@@ -97,7 +97,7 @@ void ScoreCodes(const CodedSide8& k, const FoldedQueries& q, int rows, int first
   alignas(64) int32_t sums[kMaxPassRows * kMaxLimbs * kPageSlots];
   const TokenTiles tiles{first_tile / 2 * 2, (end_tile + 1) / 2 * 2};
   const int group_channels = k.per_channel ? k.dim : k.group;
-  WithCodes(k, [&](auto bits, const auto& codes) {
+  WithCodes<CodesOf::kKeys>(k, [&](auto bits, const auto& codes) {
     for (int first = 0, group = 0; first < k.dim; first += group_channels, ++group) {
       const int channels = group_channels < k.dim - first ? group_channels : k.dim - first;
       SumChannels<decltype(bits)::value>(k, codes, q, rows, first, channels, tiles, sums);
