@@ -78,7 +78,8 @@ CodedSide8 IntegerPath::At(const uint8_t* lines, const float* meta, uint8_t* fli
   side.table = has_table_ ? table_.data() : nullptr;
   if (signed_scales_) {
     const auto flip = static_cast<uint8_t>((1 << bits_) - 1);
-    for (int i = 0; i < meta_count_; ++i) flips[i] = meta[i] < 0 ? flip : uint8_t{0};
+    const int count = meta_count_;
+    for (int i = 0; i < count; ++i) flips[i] = meta[i] < 0 ? flip : uint8_t{0};
     side.flips = flips;
   }
   return side;

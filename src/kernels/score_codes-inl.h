@@ -47,19 +47,18 @@ inline void AddTokenScores(const CodedSide8& k, const FoldedQueries& q, int rows
   const int groups = (k.dim + k.group - 1) / k.group;
   const bool has_offset = k.has_offset;
   const F32 shift = Set(k.shift * k.unit);
-  for (int r = 0; r < rows; ++r) {
-    const F32 row_scale = Set(q.scale[0][r]), query_sum = Set(q.sum[group][r]);
-    U32 start[kLimbs];
-    LoadStarts(q.start[group], r, start);
-    for (int tile = tiles.first; tile < tiles.end; ++tile) {
-      const float* meta = k.meta + (tile / 2 * groups + group) * 2 * kLanes * (has_offset ? 2 : 1) +
-                          tile % 2 * kLanes;
-      const F32 scale = Load(meta);
-      const F32 offset = CentredOffset(scale, shift, has_offset ? meta + 2 * kLanes : nullptr);
+  for (int tile = tiles.first; tile < tiles.end; ++tile) {
+    const float* meta = k.meta + (tile / 2 * groups + group) * 2 * kLanes * (has_offset ? 2 : 1) +
+                        tile % 2 * kLanes;
+    const F32 scale = Load(meta);
+    const F32 offset = CentredOffset(scale, shift, has_offset ? meta + 2 * kLanes : nullptr);
+    for (int r = 0; r < rows; ++r) {
+      U32 start[kLimbs];
+      LoadStarts(q.start[group], r, start);
       float* to = scores + r * kPageSlots + tile * kLanes;
       const F32 sum =
           JoinLimbs<kLimbs>(sums + r * kLimbs * kPageSlots + tile * kLanes, kPageSlots, start);
-      const F32 added = Fma(Mul(sum, row_scale), scale, Mul(offset, query_sum));
+      const F32 added = Fma(Mul(sum, Set(q.scale[0][r])), scale, Mul(offset, Set(q.sum[group][r])));
       Store(group == 0 ? added : Add(Load(to), added), to);
     }
   }
