@@ -65,7 +65,8 @@ PageBytes BlockAttention::PageAt(int entry) const {
   if (block.sealed == kNoSlot) {
     return {store_.exact().Page(place_.index, kv_head_, block.exact), format_.exact.bytes};
   }
-  return {store_.sealed().Page(place_.index, kv_head_, block.sealed), format_.sealed.bytes};
+  return {store_.sealed().Page(place_.index, kv_head_, block.sealed), format_.sealed.bytes,
+          store_.sealed().Descriptor(place_.index, kv_head_, block.sealed)};
 }
 
 // So that a page's steps ask for a whole page. A step is eight tiles of codes, or 16 lanes of up to
@@ -83,6 +84,7 @@ void BlockAttention::RunSplit(int split, PageBytes following, SoftmaxStates stat
   const int end = std::min((split + 1) * kSplitEntries, last_entry + 1);
   for (int entry = split * kSplitEntries; entry < end; ++entry) {
     const PageBytes next = entry + 1 < end ? PageAt(entry + 1) : following;
+    __builtin_prefetch(next.descriptor);
     scratch_->ahead = {next.data, next.data + next.size, BytesPerStep()};
     RunEntry(entry, states);
   }

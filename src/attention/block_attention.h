@@ -39,6 +39,7 @@ struct AttentionScratch {
 struct PageBytes {
   const uint8_t* data = nullptr;
   size_t size = 0;
+  const PageDescriptor* descriptor = nullptr;  // of a sealed page
 };
 
 class BlockAttention {
