@@ -74,6 +74,17 @@ class AttentionTest(BenchCase):
         (row,) = report["rows"]
         self.assertEqual((row["layers"], row["bytes"]), (1, 512 * 64 * 2 * 2))
 
+    def test_a_stretch_of_a_prompt(self):
+        report = json.loads(self.succeeds("attention", *TINY, "--kv", "k=u4/ch,v=u4/tok",
+                                          "--queries", "40", "--resident", "--json"))
+        (row,) = report["rows"]
+        self.assertEqual(row["queries"], 40)
+        # Per query: the bytes are read once for all of them.
+        self.assertAlmostEqual(row["bytes"] / (512 * 40), row["gb_s"] * row["ns_per_token_head"],
+                               places=2)
+        self.assertGreater(row["ratio"], 0)
+        self.refuses(2, "--queries", "attention", "--queries", "0")
+
     def test_table_and_files(self):
         with tempfile.TemporaryDirectory() as folder:
             csv, svg = pathlib.Path(folder, "a.csv"), pathlib.Path(folder, "a.svg")

@@ -1,4 +1,5 @@
-// `shorthand bench attention`: one decode step of attention, recipe by recipe, beside ggml's own.
+// `shorthand bench attention`: attention of a token or of a stretch of a prompt, recipe by recipe,
+// beside ggml's own.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,23 +26,28 @@ constexpr const char* kHelp =
     "attention on a cache of its own types with the same shape, length and threads: f16 for exact\n"
     "recipes, q8_0 for 6 bits and more, q4_0 below. Ours and ggml's runs alternate, with the\n"
     "machine's streaming read between them. The cache holds synthetic keys and values; there are\n"
-    "as many layers as it takes to leave the CPU's caches.";
+    "as many layers as it takes to leave the CPU's caches. With --queries a stretch of a prompt\n"
+    "attends instead of one token.";
 
 constexpr const char* kExamples =
     "Examples:\n"
     "  shorthand bench attention --shape 128,4,8 --length 32k --kv f16 --kv 8bit --kv 4bit\n"
     "      head dim 128, 4 query heads for each of 8 KV heads\n"
     "  shorthand bench attention --shape 128,4,8 --length 1k --kv 4bit --resident\n"
-    "      the kernels alone: one layer, which stays in the CPU's cache";
+    "      the kernels alone: one layer, which stays in the CPU's cache\n"
+    "  shorthand bench attention --length 4k --queries 256 --kv f16 --kv 4bit --resident\n"
+    "      a prompt: 256 tokens at once behind 4096 others";
 
 constexpr int64_t kMaxTokens = int64_t{1} << 24;
 constexpr int kMaxDim = 1024;
 constexpr int kMaxHeads = 1024;
+constexpr int kMaxQueries = 4096;
 
 struct Options {
   std::string shape = "128,4,8";
   std::string length = "32k";
   int threads = 1;
+  int queries = 1;
   int rounds = 9;
   std::vector<std::string> recipes = {"f16", "8bit", "4bit", "3bit", "2bit"};
   bool resident = false;
@@ -195,6 +201,7 @@ int RunBench(const Options& options) {
   const auto length = ParseTokens(options.length, kMaxTokens);
   if (!length.ok()) return FailUsage(length.status());
   what->length = *length;
+  what->queries = options.queries;
   what->working_set = options.resident ? WorkingSet::kResident : WorkingSet::kStreamed;
   const auto recipes = ParseRecipes(options.recipes);
   if (!recipes.ok()) return FailUsage(recipes.status());
@@ -229,6 +236,9 @@ Runner DeclareBenchAttention(CLI::App& app) {
   app.add_option("-t,--threads", options->threads, "Compute threads; default 1")
       ->type_name("N")
       ->check(CLI::Range(1, 512).description(""));
+  app.add_option("--queries", options->queries, "Tokens that attend at once; default 1, decoding")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMaxQueries).description(""));
   app.add_option("--kv", options->recipes,
                  "A recipe; repeat it for several. Default: f16, 8bit, 4bit, 3bit, 2bit")
       ->type_name("R")

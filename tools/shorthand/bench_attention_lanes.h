@@ -1,5 +1,5 @@
-// Lanes of `shorthand bench attention`: one decode step of attention, ours over a cache and ggml's
-// over its own tensors, of the same shape and length.
+// Lanes of `shorthand bench attention`: attention of one token, or of a stretch of a prompt, ours
+// over a cache and ggml's over its own tensors, of the same shape and length.
 //
 // A lane rotates over layers of its own, so that what it reads has left the caches by the time it
 // comes round again; layers beyond that are not made.
@@ -25,7 +25,8 @@ struct AttentionCase {
   int dim = 0;
   int rows = 0;  // query heads that share a KV head
   int kv_heads = 0;
-  int64_t length = 0;
+  int64_t length = 0;  // tokens before those of the queries
+  int queries = 1;     // tokens that attend at once; the first sees `length` others
   WorkingSet working_set = WorkingSet::kStreamed;
 
   // `layers` layers of this case.
@@ -43,8 +44,8 @@ class CacheLane {
                                                  const SyntheticRows& data, ThreadTeam& team,
                                                  const std::function<void(double)>& on_progress);
 
-  // A plan and attention over every layer, as often as it takes to be timed; the token that is
-  // decoded is not kept. Errors: those of Cache::Begin and AttentionPlan::Create.
+  // A plan and attention over every layer, as often as it takes to be timed; the tokens that attend
+  // are not kept. Errors: those of Cache::Begin and AttentionPlan::Create.
   Result<double> SecondsPerLayer();
 
   int layers() const { return static_cast<int>(cache_->shape().layers.size()); }
@@ -55,9 +56,10 @@ class CacheLane {
   PeerType peer() const;
 
  private:
-  CacheLane(std::unique_ptr<Cache> cache, const SyntheticRows& data, ThreadTeam& team);
+  CacheLane(std::unique_ptr<Cache> cache, int queries, const SyntheticRows& data, ThreadTeam& team);
 
   std::unique_ptr<Cache> cache_;
+  int queries_;
   const SyntheticRows& data_;
   ThreadTeam& team_;
   SequenceId sequence_;

@@ -25,9 +25,11 @@ std::string Count(int64_t count, const char* what) {
 
 std::string CaseLine(const AttentionReport& report) {
   const AttentionCase& what = report.what;
-  return fmt::format("head dim {}, {} a KV head, {}, {} tokens, {}", what.dim,
+  const std::string queries =
+      what.queries == 1 ? "" : fmt::format(", {} queries at once", what.queries);
+  return fmt::format("head dim {}, {} a KV head, {}, {} tokens{}, {}", what.dim,
                      Count(what.rows, "row"), Count(what.kv_heads, "KV head"),
-                     FormatTokens(what.length), Count(report.threads, "thread"));
+                     FormatTokens(what.length), queries, Count(report.threads, "thread"));
 }
 
 std::vector<Cell> Cells(const AttentionReport& report, const AttentionRow& row) {
@@ -67,6 +69,7 @@ Json RowJson(const AttentionReport& report, const AttentionRow& row) {
            known(peer, [&] { return report.Nanoseconds(*row.peer_seconds); })},
           {"ratio", known(peer, [&] { return *row.peer_seconds / row.seconds; })},
           {"rel_error", known(ok, [&] { return row.rel_error; })},
+          {"queries", report.what.queries},
           {"cycles_per_token_head", known(ok, [&] { return ns * report.hertz * 1e-9; })},
           {"spread", known(ok, [&] { return row.spread; })},
           {"bytes", known(ok, [&] { return row.bytes_per_layer * row.layers; })},
@@ -86,7 +89,8 @@ std::string Header(const AttentionReport& report) {
 }
 
 constexpr const char* kFooter =
-    "\nns, cycles and the peer's ns are per token and KV head, K and V together; bytes are codes "
+    "\nns, cycles and the peer's ns are per token and KV head (and query), K and V together; bytes "
+    "are codes "
     "and\nmetadata of all layers in rotation, of which fewer than 600 MiB may stay in the cache "
     "of this CPU.\npath: integer reads codes as they are, generic expands them first, exact reads "
     "f16; K/V where\nthey differ. spread: between the quartiles. error: relative, against double "

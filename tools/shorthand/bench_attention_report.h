@@ -35,8 +35,8 @@ struct AttentionReport {
   std::string target;  // the instruction set of our kernels
   std::vector<AttentionRow> rows = {};
 
-  double Nanoseconds(double seconds) const {  // per token and KV head
-    return seconds * 1e9 / static_cast<double>(what.length) / what.kv_heads;
+  double Nanoseconds(double seconds) const {  // per token, KV head and query
+    return seconds * 1e9 / static_cast<double>(what.length) / what.kv_heads / what.queries;
   }
 };
 

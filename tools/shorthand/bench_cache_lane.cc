@@ -73,11 +73,17 @@ Shape AttentionCase::ShapeOf(int layers) const {
   return shape;
 }
 
-CacheLane::CacheLane(std::unique_ptr<Cache> cache, const SyntheticRows& data, ThreadTeam& team)
-    : cache_(std::move(cache)), data_(data), team_(team), sequence_(cache_->Create()) {
+CacheLane::CacheLane(std::unique_ptr<Cache> cache, int queries, const SyntheticRows& data,
+                     ThreadTeam& team)
+    : cache_(std::move(cache)),
+      queries_(queries),
+      data_(data),
+      team_(team),
+      sequence_(cache_->Create()) {
   const LayerShape& layer = cache_->shape().layers[0];
-  q_ = data.Plain(kQueryStream, static_cast<size_t>(layer.query_heads) * layer.k_dim);
-  out_.resize(static_cast<size_t>(layer.query_heads) * layer.v_dim);
+  const size_t heads = static_cast<size_t>(queries) * layer.query_heads;
+  q_ = data.Plain(kQueryStream, heads * layer.k_dim);
+  out_.resize(heads * layer.v_dim);
 }
 
 Result<std::unique_ptr<CacheLane>> CacheLane::Open(const AttentionCase& what, const Recipe& recipe,
@@ -88,7 +94,7 @@ Result<std::unique_ptr<CacheLane>> CacheLane::Open(const AttentionCase& what, co
   const int layers = LayersFor(what.working_set, LogicalBytes(*groups, what.length));
   auto cache = Cache::Open(what.ShapeOf(layers), recipe);
   if (!cache.ok()) return cache.status();
-  std::unique_ptr<CacheLane> lane(new CacheLane(std::move(*cache), data, team));
+  std::unique_ptr<CacheLane> lane(new CacheLane(std::move(*cache), what.queries, data, team));
   const Status filled =
       FillTo(*lane->cache_, lane->sequence_, what.length, data, team, on_progress);
   if (!filled.ok()) return filled;
@@ -96,7 +102,7 @@ Result<std::unique_ptr<CacheLane>> CacheLane::Open(const AttentionCase& what, co
 }
 
 Result<double> CacheLane::SecondsPerLayer() {
-  const BatchItem item = {.sequence = sequence_, .tokens = 1};
+  const BatchItem item = {.sequence = sequence_, .tokens = queries_};
   double seconds = 0;
   int runs = 0;
   for (; seconds < kLeastSampleSeconds; ++runs) {

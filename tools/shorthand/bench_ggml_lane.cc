@@ -25,9 +25,32 @@ ggml_type TypeOf(PeerType type) {
   return GGML_TYPE_F16;
 }
 
+// The one token of decoding is not counted, so that lengths stay round.
+int64_t KeysOf(const AttentionCase& what) {
+  return what.queries == 1 ? what.length : what.length + what.queries;
+}
+
+// llama.cpp's masks have whole blocks of queries.
+int64_t PaddedQueries(const AttentionCase& what) {
+  constexpr int64_t kBlock = 64;
+  return what.queries == 1 ? 1 : (what.queries + kBlock - 1) / kBlock * kBlock;
+}
+
 // Rows as llama.cpp stores them: a token's heads side by side.
 ggml_tensor* NewRows(ggml_context* context, ggml_type type, const AttentionCase& what) {
-  return ggml_new_tensor_3d(context, type, what.dim, what.kv_heads, what.length);
+  return ggml_new_tensor_3d(context, type, what.dim, what.kv_heads, KeysOf(what));
+}
+
+// Causal: query i sees the tokens before the first and i more.
+ggml_tensor* NewMask(ggml_context* context, const AttentionCase& what) {
+  ggml_tensor* mask = ggml_new_tensor_2d(context, GGML_TYPE_F16, KeysOf(what), PaddedQueries(what));
+  std::vector<float> row(KeysOf(what));
+  for (int64_t i = 0; i < mask->ne[1]; ++i) {
+    for (int64_t t = 0; t < mask->ne[0]; ++t) row[t] = t <= what.length + i ? 0 : -INFINITY;
+    ggml_fp32_to_fp16_row(row.data(), static_cast<ggml_fp16_t*>(mask->data) + i * mask->ne[0],
+                          mask->ne[0]);
+  }
+  return mask;
 }
 
 // One stretch of numbers over and over: the time does not depend on them.
@@ -93,12 +116,12 @@ Result<std::unique_ptr<GgmlLane>> GgmlLane::Open(const AttentionCase& what, Peer
                     NameOf(peer), ggml_blck_size(type), what.dim));
   }
   ggml_cpu_init();
-  const size_t side_bytes = ggml_row_size(type, what.dim) * what.kv_heads * what.length;
+  const size_t side_bytes = ggml_row_size(type, what.dim) * what.kv_heads * KeysOf(what);
   const int layers = LayersFor(what.working_set, 2 * side_bytes);
   const size_t small_bytes =
       (size_t{64} << 10) * (layers + 1) +
-      sizeof(float) * what.dim * what.rows * what.kv_heads * 2 * (layers + 1) +
-      what.length * sizeof(ggml_fp16_t);
+      sizeof(float) * what.dim * what.rows * what.kv_heads * what.queries * 2 * (layers + 1) +
+      KeysOf(what) * PaddedQueries(what) * sizeof(ggml_fp16_t);
   auto impl = std::make_unique<Impl>();
   impl->threads = threads;
   impl->context.reset(ggml_init({.mem_size = 2 * side_bytes * layers + small_bytes,
@@ -111,11 +134,10 @@ Result<std::unique_ptr<GgmlLane>> GgmlLane::Open(const AttentionCase& what, Peer
   }
   ggml_context* context = impl->context.get();
   const int query_heads = what.rows * what.kv_heads;
-  ggml_tensor* q = ggml_new_tensor_3d(context, GGML_TYPE_F32, what.dim, 1, query_heads);
-  const std::vector<float> numbers = data.Plain(2, static_cast<size_t>(what.dim) * query_heads);
+  ggml_tensor* q = ggml_new_tensor_3d(context, GGML_TYPE_F32, what.dim, what.queries, query_heads);
+  const std::vector<float> numbers = data.Plain(2, ggml_nelements(q));
   std::memcpy(q->data, numbers.data(), ggml_nbytes(q));
-  ggml_tensor* mask = ggml_new_tensor_2d(context, GGML_TYPE_F16, what.length, 1);
-  std::memset(mask->data, 0, ggml_nbytes(mask));
+  ggml_tensor* mask = NewMask(context, what);
   for (int layer = 0; layer < layers; ++layer) impl->AddLayer(what, type, q, mask, data);
   return std::unique_ptr<GgmlLane>(new GgmlLane(std::move(impl)));
 }
