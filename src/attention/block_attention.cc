@@ -8,6 +8,19 @@
 #include "cache/view.h"
 
 namespace shorthand {
+namespace {
+
+// Tokens that one pass unpacks at a time, so that they stay in L1.
+constexpr int kPieceTokens = 32;
+constexpr int kPieceTiles = kPieceTokens / 16;
+
+UnpackJob Piece(UnpackJob job, int first_token) {
+  job.first_token = first_token;
+  job.end_token = first_token + kPieceTokens;
+  return job;
+}
+
+}  // namespace
 
 BlockAttention::BlockAttention(const BatchImpl& batch, const KernelTable& kernels,
                                const AttentionArgs& args, const LayerPaths& paths,
@@ -127,13 +140,14 @@ void BlockAttention::RunEntry(int index, SoftmaxStates states) {
 
 BlockAttention::Rows BlockAttention::ExactRowsAt(const uint8_t* memory, int memory_rows,
                                                  int end_slot) const {
-  return {{ElementOf(format_.exact_k), memory, {}},
-          {ElementOf(format_.exact_v), memory + ExactRows(format_).ValueOffset(memory_rows), {}},
-          0,
-          end_slot,
-          false,
-          nullptr,
-          SoftmaxStates::kModel};
+  return {
+      {ElementOf(format_.exact_k), memory, {}, {}},
+      {ElementOf(format_.exact_v), memory + ExactRows(format_).ValueOffset(memory_rows), {}, {}},
+      0,
+      end_slot,
+      false,
+      nullptr,
+      SoftmaxStates::kModel};
 }
 
 void BlockAttention::RunExact(const GroupEntry& entry, int64_t start, int count, TokenRange tokens,
@@ -151,49 +165,48 @@ void BlockAttention::RunSinks(const Block& block, int64_t start, int count, Toke
           states);
 }
 
-// The generic path: a side as f32 elements.
-void BlockAttention::Unpack(const SideFormat& format, const SidePart& part, const uint8_t* page,
-                            const PageDescriptor& descriptor, std::vector<float>* unpacked) {
-  const size_t groups =
+// The generic path. `meta` keeps what the job refers to.
+UnpackJob BlockAttention::UnpackJobOf(const SideFormat& format, const SidePart& part,
+                                      const uint8_t* page, const PageDescriptor& descriptor,
+                                      std::vector<float>* meta) {
+  const size_t count =
       static_cast<size_t>(format.groups()) * std::max(kPageTokens, format.padded_dim);
-  scratch_->scales.resize(groups);
-  scratch_->offsets.resize(groups);
-  unpacked->resize(static_cast<size_t>(kPageTokens) * format.padded_dim);
-  ReadMeta(format, part, page, descriptor, scratch_->scales.data(),
-           format.has_offset ? scratch_->offsets.data() : nullptr, nullptr);
-  const UnpackJob job{page + part.codes_offset,
-                      format.codec->levels,
-                      scratch_->scales.data(),
-                      format.has_offset ? scratch_->offsets.data() : nullptr,
-                      format.padded_dim,
-                      format.bits,
-                      format.group,
-                      format.axis == Axis::kToken     ? 0
-                      : format.axis == Axis::kChannel ? 1
-                                                      : 2};
-  if (format.kind == SideKind::kKey) {
-    kernels_.unpack_k(job, unpacked->data());
-  } else {
-    kernels_.unpack_v(job, unpacked->data());
-  }
+  meta->resize(2 * count);
+  float* scales = meta->data();
+  float* offsets = format.has_offset ? scales + count : nullptr;
+  ReadMeta(format, part, page, descriptor, scales, offsets, nullptr);
+  const int axis = format.axis == Axis::kToken ? 0 : format.axis == Axis::kChannel ? 1 : 2;
+  UnpackJob job{page + part.codes_offset, format.codec->levels, scales,       offsets,
+                format.padded_dim,        format.bits,          format.group, axis};
+  if (format.code == Code::kE4m3) job.minifloat = Minifloat::kE4m3;
+  if (format.code == Code::kE5m2) job.minifloat = Minifloat::kE5m2;
+  return job;
 }
 
 BlockAttention::SideRows BlockAttention::SealedSide(const SideFormat& format, const SidePart& part,
                                                     const IntegerPath& path, const uint8_t* page,
                                                     const PageDescriptor& descriptor,
-                                                    std::vector<float>* meta,
-                                                    std::vector<float>* unpacked) {
-  if (format.exact) return {ElementOf(format), page + part.codes_offset, {}};
-  if (path.usable()) {
-    meta->resize(path.meta_count());
-    kernels_.widen(page + part.meta_offset + path.meta_offset(), path.meta_count(), meta->data());
-    scratch_->flips.resize(path.meta_count());
-    CodedSide8 codes = path.At(page + part.codes_offset, meta->data(), scratch_->flips.data());
-    codes.ahead = &scratch_->ahead;
-    return {Element::kF32, nullptr, codes};
+                                                    SideScratch* scratch) {
+  if (format.exact) return {ElementOf(format), page + part.codes_offset, {}, {}};
+  if (!path.usable()) {
+    const UnpackJob job = UnpackJobOf(format, part, page, descriptor, &scratch->meta);
+    return {Element::kF32, nullptr, {}, job};
   }
-  Unpack(format, part, page, descriptor, unpacked);
-  return {Element::kF32, unpacked->data(), {}};
+  scratch->meta.resize(path.meta_count());
+  kernels_.widen(page + part.meta_offset + path.meta_offset(), path.meta_count(),
+                 scratch->meta.data());
+  scratch->flips.resize(path.meta_count());
+  CodedSide8 codes = path.At(page + part.codes_offset, scratch->meta.data(), scratch->flips.data());
+  codes.ahead = &scratch_->ahead;
+  return {Element::kF32, nullptr, codes, {}};
+}
+
+const float* BlockAttention::Unpack(const SideFormat& format, const UnpackJob& job,
+                                    SideScratch* scratch) {
+  scratch->unpacked.resize(static_cast<size_t>(job.end_token - job.first_token) * job.dim);
+  const auto unpack = format.kind == SideKind::kKey ? kernels_.unpack_k : kernels_.unpack_v;
+  unpack(job, scratch->unpacked.data());
+  return scratch->unpacked.data();
 }
 
 void BlockAttention::RunSealed(const Block& block, int64_t start, int count, TokenRange tokens,
@@ -211,15 +224,18 @@ void BlockAttention::RunSealed(const Block& block, int64_t start, int count, Tok
     ReadMeta(k, format_.sealed.k, page, descriptor, nullptr, nullptr, scratch_->mean.data());
     mean = scratch_->mean.data();
   }
-  const Rows rows{SealedSide(k, format_.sealed.k, paths_.k, page, descriptor, &scratch_->k_meta,
-                             &scratch_->keys),
-                  SealedSide(v, format_.sealed.v, paths_.v, page, descriptor, &scratch_->v_meta,
-                             &scratch_->values),
-                  first_slot,
-                  count,
-                  k.hadamard > 0,
-                  mean,
-                  v.hadamard > 0 ? SoftmaxStates::kRotated : SoftmaxStates::kModel};
+  Rows rows{SealedSide(k, format_.sealed.k, paths_.k, page, descriptor, &scratch_->k),
+            SealedSide(v, format_.sealed.v, paths_.v, page, descriptor, &scratch_->v),
+            first_slot,
+            count,
+            k.hadamard > 0,
+            mean,
+            v.hadamard > 0 ? SoftmaxStates::kRotated : SoftmaxStates::kModel};
+  // What several passes read is unpacked once for all of them.
+  if ((tokens.end - tokens.first) * query_heads_ > kMaxPassRows) {
+    if (rows.k.packed) rows.k.elements = Unpack(k, *rows.k.packed, &scratch_->k);
+    if (rows.v.packed) rows.v.elements = Unpack(v, *rows.v.packed, &scratch_->v);
+  }
   RunRows(rows, start, tokens, states);
 }
 
@@ -277,6 +293,14 @@ void BlockAttention::Score(const Rows& rows, const float* q, int pass_rows, int 
                    scores);
     return;
   }
+  if (rows.k.packed) {
+    for (int tile = first_tile / kPieceTiles * kPieceTiles; tile < end_tile; tile += kPieceTiles) {
+      const float* keys = Unpack(format_.k, Piece(*rows.k.packed, 16 * tile), &scratch_->k);
+      kernels_.score(Element::kF32, keys, q, dim, pass_rows, std::max(first_tile - tile, 0),
+                     std::min(end_tile - tile, kPieceTiles), scores + 16 * tile);
+    }
+    return;
+  }
   const CodedSide8& codes = rows.k.codes;
   FoldedQueries& folded = scratch_->queries;
   const int folds = codes.per_channel ? kPageTokens / codes.group : 1;
@@ -294,6 +318,16 @@ void BlockAttention::Accumulate(const Rows& rows, const float* shrink, int pass_
   if (rows.v.elements != nullptr) {
     kernels_.accumulate(rows.v.element, rows.v.elements, weights, shrink, least, most, dim,
                         pass_rows, out);
+    return;
+  }
+  if (rows.v.packed) {
+    constexpr float kKept[kMaxPassRows] = {1, 1, 1, 1, 1, 1, 1, 1};
+    for (int token = least / kPieceTokens * kPieceTokens; token < most; token += kPieceTokens) {
+      const float* values = Unpack(format_.v, Piece(*rows.v.packed, token), &scratch_->v);
+      kernels_.accumulate(Element::kF32, values, weights + token, token <= least ? shrink : kKept,
+                          std::max(least - token, 0), std::min(most - token, kPieceTokens), dim,
+                          pass_rows, out);
+    }
     return;
   }
   const CodedSide8& codes = rows.v.codes;

@@ -2,12 +2,14 @@
 //
 // Rows are the (token, query head) pairs that share the KV head, tokens outer. Up to 8 of them pass
 // over a page together: exact pages by the float kernels, sides of sealed pages by the integer
-// kernels or, where these do not fit the format, unpacked to f32 in the worker's scratch first.
+// kernels or, where these do not fit the format, by the float kernels on elements unpacked into the
+// worker's scratch, 32 tokens at a time or, for several passes, the page.
 // Thread-safety: one object belongs to one worker.
 #ifndef SHORTHAND_ATTENTION_BLOCK_ATTENTION_H_
 #define SHORTHAND_ATTENTION_BLOCK_ATTENTION_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "attention/plan_impl.h"
@@ -19,13 +21,18 @@ namespace shorthand {
 // Entries of a split: fixed, so that results do not depend on anything else.
 inline constexpr int kSplitEntries = 4;
 
+// What is kept of one side of the page at hand.
+struct SideScratch {
+  std::vector<float> meta;  // widened
+  std::vector<uint8_t> flips;
+  std::vector<float> unpacked;  // tokens of it
+};
+
 // Memory that a worker keeps between units.
 struct AttentionScratch {
   std::vector<float> q_model, q_coded;  // [rows][padded D of K]
-  std::vector<float> keys, values;      // an unpacked page
-  std::vector<float> scales, offsets, mean;
-  std::vector<float> k_meta, v_meta;  // of a page, widened
-  std::vector<uint8_t> flips;         // of its values
+  std::vector<float> mean;
+  SideScratch k, v;
   FoldedQueries queries;
   FoldedWeights weights;
   std::vector<int8_t> query_bytes;
@@ -63,11 +70,13 @@ class BlockAttention {
   struct TokenRange {
     int first, end;
   };
-  // One side of rows in the form that kernels read: elements, or codes.
+  // One side of rows in the form that kernels read: elements, codes that become elements (the
+  // generic path), or codes as they are.
   struct SideRows {
     Element element;
-    const void* elements;  // null: codes
-    CodedSide8 codes;
+    const void* elements;             // null: codes
+    CodedSide8 codes;                 // unless packed
+    std::optional<UnpackJob> packed;  // elements may be there already
   };
   // Rows of keys and values, and the place they have in an entry.
   struct Rows {
@@ -95,10 +104,10 @@ class BlockAttention {
                   float* out);
   Rows ExactRowsAt(const uint8_t* memory, int memory_rows, int end_slot) const;
   SideRows SealedSide(const SideFormat& format, const SidePart& part, const IntegerPath& path,
-                      const uint8_t* page, const PageDescriptor& descriptor,
-                      std::vector<float>* meta, std::vector<float>* unpacked);
-  void Unpack(const SideFormat& format, const SidePart& part, const uint8_t* page,
-              const PageDescriptor& descriptor, std::vector<float>* unpacked);
+                      const uint8_t* page, const PageDescriptor& descriptor, SideScratch* scratch);
+  UnpackJob UnpackJobOf(const SideFormat& format, const SidePart& part, const uint8_t* page,
+                        const PageDescriptor& descriptor, std::vector<float>* meta);
+  const float* Unpack(const SideFormat& format, const UnpackJob& job, SideScratch* scratch);
   int64_t PositionOf(int token) const { return first_position_ + token; }
 
   const BatchImpl& batch_;

@@ -43,16 +43,22 @@ struct ScoreParams {
   ReadAhead* ahead = nullptr;
 };
 
+// Codes that are floats of 8 bits.
+enum class Minifloat : uint8_t { kNone, kE4m3, kE5m2 };
+
 // A sealed side with its metadata already widened to f32.
 struct UnpackJob {
   const uint8_t* lines;
-  const float* levels;   // [2^bits]
+  const float* levels;   // [2^bits]; not read if there is a minifloat
   const float* scales;   // token axis [groups][128], channel axis [groups][dim], page [1]
   const float* offsets;  // same shape, or null
   int dim;               // padded: a multiple of 16
   int bits;              // 2 3 4 5 6 8
   int group;             // channels (token axis) or tokens (channel axis) that share a scale
   int axis;              // 0 token, 1 channel, 2 page
+  int first_token = 0;   // multiples of 32
+  int end_token = 128;
+  Minifloat minifloat = Minifloat::kNone;
 };
 
 struct KernelTable {
@@ -81,9 +87,9 @@ struct KernelTable {
   void (*accumulate)(Element element, const void* v, const float* weights, const float* shrink,
                      int first, int end, int dim, int rows, float* out);
 
-  // value = fma(scale, level[code], offset).
-  void (*unpack_k)(const UnpackJob& job, float* k);  // -> [8][dim][16]
-  void (*unpack_v)(const UnpackJob& job, float* v);  // -> [128][dim]
+  // value = fma(scale, level[code], offset) of the job's tokens.
+  void (*unpack_k)(const UnpackJob& job, float* k);  // -> [tiles][dim][16]
+  void (*unpack_v)(const UnpackJob& job, float* v);  // -> [tokens][dim]
 
   // Walsh-Hadamard over blocks of `block` (a power of two) of x [n]: butterflies at distance 1, 2,
   // 4, ..., then a multiplication by 1/sqrt(block).

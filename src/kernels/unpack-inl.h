@@ -104,7 +104,7 @@ inline void ExpandTiles<6>(const uint8_t* lines, U32 (&tiles)[kGroupTiles]) {
   }
 }
 
-// How codes become levels. The argument may hold other bits above the lowest byte.
+// How the codes in byte kByte of every word become levels.
 // Up to 16 levels: one register.
 struct SmallLevels {
   Table16 table;
@@ -113,7 +113,10 @@ struct SmallLevels {
     for (int i = 0; i < count; ++i) padded[i] = levels[i];
     table = LoadTable(padded);
   }
-  F32 operator()(U32 codes) const { return Lookup(table, codes); }
+  template <int kByte>
+  F32 Get(U32 codes) const {
+    return Lookup(table, ShiftRight<8 * kByte>(codes));
+  }
 };
 // level[i] = i + level[0].
 struct UniformLevels {
@@ -125,19 +128,47 @@ struct UniformLevels {
     }
     return true;
   }
-  F32 operator()(U32 codes) const { return Add(Convert(And(codes, SetBits(0xff))), first); }
+  template <int kByte>
+  F32 Get(U32 codes) const {
+    return Add(Convert(And(ShiftRight<8 * kByte>(codes), SetBits(0xff))), first);
+  }
+};
+// e4m3 (kMantissa 3) and e5m2 (2), their NaN and infinity apart: a gather of 16 takes longer. The
+// constants are members so that they are not made again for every vector.
+template <int kMantissa>
+struct MinifloatLevels {
+  static constexpr int kExponent = 7 - kMantissa;
+  static constexpr uint32_t kBias = (1u << (kExponent - 1)) - 1;
+  U32 magnitude_bits = SetBits(0x7fu << (23 - kMantissa));
+  U32 bias = SetBits((127 - kBias) << 23);
+  U32 sign_bit = SetBits(0x80000000u);
+  F32 least_normal = Set(2.0f / static_cast<float>(1u << kBias));
+  template <int kByte>
+  F32 Get(U32 codes) const {
+    const U32 top = ShiftLeft<24 - 8 * kByte>(codes);
+    const F32 value = FloatOf(AddBits(And(ShiftRight<8 - kExponent>(top), magnitude_bits), bias));
+    // Exponent 0 has no hidden one: such a value is as much too large as it lacks to the least
+    // normal number.
+    const F32 excess = Max(Sub(least_normal, value), Set(0.0f));
+    return FloatOf(Or(BitsOf(Sub(value, excess)), And(top, sign_bit)));
+  }
 };
 struct AnyLevels {
   const float* levels;
-  F32 operator()(U32 codes) const { return Gather(levels, And(codes, SetBits(0xff))); }
+  template <int kByte>
+  F32 Get(U32 codes) const {
+    return Gather(levels, And(ShiftRight<8 * kByte>(codes), SetBits(0xff)));
+  }
 };
 
 // A side with its axes named by what the kernel does with them. The scale of position 4 * quad + j
 // of a lane tile stands at lane_at[tile] + quad_at[quad] + j * step.
 struct Side {
   const uint8_t* lines;
-  float* out;
-  int lanes, positions;             // lanes and quad positions of the page: tokens, channels
+  float* out;                // of the first tile and quad that are wanted
+  int lanes, positions;      // lanes and quad positions of the page: tokens, channels
+  int first_tile, end_tile;  // wanted
+  int first_quad, end_quad;
   size_t lane_stride, quad_stride;  // of `out`, in floats; the lane stride is a tile's
   bool per_lane;                    // a scale for each lane, else one for each quad position
   const float* scales;
@@ -154,39 +185,46 @@ inline F32 Factor(const float* p) {
   return Set(*p);
 }
 
-// Eight tiles: `width` lane tiles (1 or 2) from `tile` on, alternating, times 8 / width quads.
-template <int kBits, bool kPerLane, typename Levels>
-inline void UnpackGroup(const Side& side, const Levels& levels, const uint8_t* lines, int tile,
-                        int width, int quad) {
+// Eight tiles: kWidth lane tiles (1 or 2) from `tile` on, alternating, times 8 / kWidth quads.
+template <int kBits, bool kPerLane, int kWidth, typename Levels>
+inline void UnpackGroup(const Side& side, const Levels& levels, int tile, int quad) {
+  const int tiles_before = tile * (side.positions / 4) + quad * kWidth;
   U32 codes[kGroupTiles];
-  ExpandTiles<kBits>(lines, codes);
+  ExpandTiles<kBits>(side.lines + tiles_before / kGroupTiles * kBits * kLine, codes);
+  // Copies: stores of vectors could be to anything.
+  const float* const scales = side.scales;
+  const float* const offsets = side.offsets;
+  const size_t quad_stride = side.quad_stride, step = static_cast<size_t>(side.step);
+#pragma GCC unroll 8
   for (int i = 0; i < kGroupTiles; ++i) {
-    const int lane_tile = tile + (i & (width - 1));
-    const int q = quad + i / width;
-    size_t at = static_cast<size_t>(side.lane_at[lane_tile]) + side.quad_at[q];
-    float* out = side.out + lane_tile * side.lane_stride + 4 * q * side.quad_stride;
-    const auto unpack = [&](U32 shifted) {
-      const F32 offset = side.offsets ? Factor<kPerLane>(side.offsets + at) : Set(0.0f);
-      Store(Fma(Factor<kPerLane>(side.scales + at), levels(shifted), offset), out);
-      at += side.step;
-      out += side.quad_stride;
+    const int lane_tile = tile + i % kWidth, q = quad + i / kWidth;
+    float* const out = side.out + (lane_tile - side.first_tile) * side.lane_stride +
+                       4 * (q - side.first_quad) * quad_stride;
+    const size_t at = static_cast<size_t>(side.lane_at[lane_tile]) + side.quad_at[q];
+    const auto unpack = [&](auto byte) {
+      constexpr int kByte = decltype(byte)::value;
+      const F32 offset = offsets ? Factor<kPerLane>(offsets + at + kByte * step) : Set(0.0f);
+      const F32 scale = Factor<kPerLane>(scales + at + kByte * step);
+      Store(Fma(scale, levels.template Get<kByte>(codes[i]), offset), out + kByte * quad_stride);
     };
-    unpack(codes[i]);
-    unpack(ShiftRight<8>(codes[i]));
-    unpack(ShiftRight<16>(codes[i]));
-    unpack(ShiftRight<24>(codes[i]));
+    unpack(Int<0>{});
+    unpack(Int<1>{});
+    unpack(Int<2>{});
+    unpack(Int<3>{});
   }
 }
 
 template <int kBits, bool kPerLane, typename Levels>
 inline void UnpackSide(const Side& side, const Levels& levels) {
-  const uint8_t* lines = side.lines;
-  const int lane_tiles = side.lanes / kLanes;
-  for (int tile = 0; tile < lane_tiles; tile += 2) {
-    const int width = lane_tiles - tile >= 2 ? 2 : 1;
-    for (int quad = 0; quad < side.positions / 4; quad += kGroupTiles / width) {
-      UnpackGroup<kBits, kPerLane>(side, levels, lines, tile, width, quad);
-      lines += kBits * kLine;
+  const int paired = side.lanes / (2 * kLanes) * 2;
+  for (int tile = side.first_tile; tile < side.end_tile; tile += 2) {
+    const int width = tile < paired ? 2 : 1;
+    for (int quad = side.first_quad; quad < side.end_quad; quad += kGroupTiles / width) {
+      if (width == 2) {
+        UnpackGroup<kBits, kPerLane, 2>(side, levels, tile, quad);
+      } else {
+        UnpackGroup<kBits, kPerLane, 1>(side, levels, tile, quad);
+      }
     }
   }
 }
@@ -211,28 +249,28 @@ inline void UnpackBits(const Side& side, const float* levels) {
   }
 }
 
-// The group of index `i` on an axis of `extent`. A group that is no multiple of 16 is a whole
-// head, so that padding channels belong to it too.
-inline int GroupOf(int i, int extent, int group) {
-  if (group == 0 || group % kLanes != 0) return 0;
-  const int last = extent / group - 1;
-  return i / group < last ? i / group : last;
+// Calls f(i, group of i) for i = 0, step, 2 * step, .. < extent. A group that is no multiple of 16
+// is a whole head, so that padding channels belong to it too.
+template <typename Function>
+inline void ForEachPlace(int extent, int step, int group, Function f) {
+  const bool whole = group == 0 || group % kLanes != 0;
+  const int last = whole ? 0 : extent / group - 1;
+  for (int i = 0, g = 0, end = group; i < extent; i += step) {
+    for (; g < last && i >= end; end += group) ++g;
+    f(i, g);
+  }
 }
 
 // Where scales stand: [lane group][position] or [position group][lane]; a page's single one at 0.
 inline void PlaceScales(const UnpackJob& job, Side* side) {
-  const bool single = job.axis == 2;
-  side->step = single || side->per_lane ? 0 : 1;
-  for (int tile = 0; tile < side->lanes / kLanes; ++tile) {
-    const int lane = tile * kLanes;
-    const int group = GroupOf(lane, side->lanes, job.group);
-    side->lane_at[tile] = single ? 0 : side->per_lane ? lane : group * side->positions;
-  }
-  for (int quad = 0; quad < side->positions / 4; ++quad) {
-    const int position = 4 * quad;
-    const int group = GroupOf(position, side->positions, job.group);
-    side->quad_at[quad] = single ? 0 : side->per_lane ? group * side->lanes : position;
-  }
+  const bool single = job.axis == 2, per_lane = side->per_lane;
+  side->step = single || per_lane ? 0 : 1;
+  ForEachPlace(side->lanes, kLanes, job.group, [&](int lane, int group) {
+    side->lane_at[lane / kLanes] = single ? 0 : per_lane ? lane : group * side->positions;
+  });
+  ForEachPlace(side->positions, 4, job.group, [&](int position, int group) {
+    side->quad_at[position / 4] = single ? 0 : per_lane ? group * side->lanes : position;
+  });
 }
 
 void Unpack(const UnpackJob& job, Side* side) {
@@ -240,6 +278,8 @@ void Unpack(const UnpackJob& job, Side* side) {
   side->scales = job.scales;
   side->offsets = job.offsets;
   PlaceScales(job, side);
+  if (job.minifloat == Minifloat::kE4m3) return UnpackAxis<8>(*side, MinifloatLevels<3>());
+  if (job.minifloat == Minifloat::kE5m2) return UnpackAxis<8>(*side, MinifloatLevels<2>());
   switch (job.bits) {
     case 2:
       return UnpackBits<2>(*side, job.levels);
@@ -256,24 +296,32 @@ void Unpack(const UnpackJob& job, Side* side) {
   }
 }
 
-// K: tokens on the lanes, [8][dim][16].
+// K: tokens on the lanes, [tiles][dim][16].
 void UnpackK(const UnpackJob& job, float* k) {
   Side side;
   side.out = k;
   side.lanes = kPageSlots;
   side.positions = job.dim;
+  side.first_tile = job.first_token / kLanes;
+  side.end_tile = job.end_token / kLanes;
+  side.first_quad = 0;
+  side.end_quad = job.dim / 4;
   side.lane_stride = static_cast<size_t>(job.dim) * kLanes;
   side.quad_stride = kLanes;
   side.per_lane = job.axis == 0;
   Unpack(job, &side);
 }
 
-// V: channels on the lanes, [128][dim].
+// V: channels on the lanes, [tokens][dim].
 void UnpackV(const UnpackJob& job, float* v) {
   Side side;
   side.out = v;
   side.lanes = job.dim;
   side.positions = kPageSlots;
+  side.first_tile = 0;
+  side.end_tile = job.dim / kLanes;
+  side.first_quad = job.first_token / 4;
+  side.end_quad = job.end_token / 4;
   side.lane_stride = kLanes;
   side.quad_stride = job.dim;
   side.per_lane = job.axis == 1;

@@ -1,8 +1,10 @@
 // Unpacking against a reader that looks up one code at a time, as docs/formats/page.md describes
 // the lines; on every target, to the bit.
 #include <array>
+#include <cmath>
 #include <string>
 
+#include "base/half.h"
 #include "kernels/kernels_testing.h"
 
 namespace shorthand {
@@ -59,6 +61,7 @@ enum class Levels { kUniform, kTable };
 struct Case {
   int dim, bits, axis, group;
   bool has_offset;
+  Minifloat minifloat = Minifloat::kNone;
   AlignedVector<uint8_t> lines;
   AlignedVector<float> levels, scales, offsets;
 
@@ -77,8 +80,10 @@ struct Case {
   }
 
   UnpackJob job() const {
-    return {lines.data(), levels.data(), scales.data(), has_offset ? offsets.data() : nullptr,
-            dim,          bits,          group,         axis};
+    UnpackJob job{lines.data(), levels.data(), scales.data(), has_offset ? offsets.data() : nullptr,
+                  dim,          bits,          group,         axis};
+    job.minifloat = minifloat;
+    return job;
   }
 
   int ScaleIndex(int token, int channel) const {
@@ -116,6 +121,15 @@ void Check(const Case& c) {
     ASSERT_TRUE(SameFloats(got, k)) << table->name << " K " << c.Describe();
     table->unpack_v(c.job(), got.data());
     ASSERT_TRUE(SameFloats(got, v)) << table->name << " V " << c.Describe();
+    UnpackJob part = c.job();
+    part.first_token = 32;
+    part.end_token = 96;
+    const auto begin = static_cast<ptrdiff_t>(32) * c.dim, end = 3 * begin;
+    AlignedVector<float> some(64 * c.dim);
+    table->unpack_k(part, some.data());
+    ASSERT_TRUE(SameFloats(some, {k.begin() + begin, k.begin() + end})) << c.Describe();
+    table->unpack_v(part, some.data());
+    ASSERT_TRUE(SameFloats(some, {v.begin() + begin, v.begin() + end})) << c.Describe();
   }
 }
 
@@ -145,6 +159,22 @@ TEST(UnpackTest, PaddingBelongsToTheWholeHeadsGroup) {
     Check(Case(16, bits, 0, 8, true, Levels::kUniform));
     Check(Case(48, bits, 0, 40, true, Levels::kUniform));
     Check(Case(80, bits, 0, 72, true, Levels::kTable));
+  }
+}
+
+// Every code but infinities and NaN, which no page holds.
+TEST(UnpackTest, FloatsOfEightBits) {
+  for (const Minifloat kind : {Minifloat::kE4m3, Minifloat::kE5m2}) {
+    const auto decode = kind == Minifloat::kE4m3 ? E4m3ToF32 : E5m2ToF32;
+    for (const int axis : {1, 2}) {
+      Case c(80, 8, axis, 32, axis == 1, Levels::kTable);
+      c.minifloat = kind;
+      for (int code = 0; code < 256; ++code) c.levels[code] = decode(static_cast<uint8_t>(code));
+      for (uint8_t& code : c.lines) {
+        if (!std::isfinite(c.levels[code])) code = 0;
+      }
+      Check(c);
+    }
   }
 }
 
