@@ -45,7 +45,8 @@ void BatchImpl::Extend(Item& item) {
   }
 }
 
-// Makes the last entry's blocks our own, with exact rows: shared ones are copied.
+// Makes the last entry's blocks our own, with exact rows: shared ones are copied. One that was
+// cropped while it was shared may still have its sealed form.
 void BatchImpl::OpenLastEntry(Item& item) {
   const int count = item.next.entries.back().count;
   for (size_t g = 0; g < cache_->stores_.size(); ++g) {
@@ -53,7 +54,10 @@ void BatchImpl::OpenLastEntry(Item& item) {
     GroupTable& table = item.next.groups[g];
     GroupEntry& entry = table.entries.back();
     table.first_exact = std::min(table.first_exact, static_cast<int>(table.entries.size()) - 1);
-    if (entry.holds_exact && store.block(entry.block).references == 1) continue;
+    if (entry.holds_exact && store.block(entry.block).references == 1) {
+      store.FreeSealed(entry.block);
+      continue;
+    }
     const BlockId copy = store.TakeBlock();
     store.CopyExactRows(entry.block, copy, count);
     new_blocks_[g].push_back(copy);

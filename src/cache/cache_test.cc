@@ -210,6 +210,27 @@ TEST(Cache, CropIntoTheSinksReopensTheFirstPage) {
   EXPECT_EQ(PageDigest(*cropped, c), PageDigest(*plain, p));
 }
 
+// The page is shared while it is cropped and no longer when it is written: its old codes must go.
+TEST(Cache, APageCroppedWhileSharedIsSealedAgain) {
+  const TestModel model(TestShape(1, 1, 1, 64));
+  for (const char* recipe : {"kv=u4/tok", "kv=u4/tok,sink=20"}) {
+    auto shared = OpenCache(model.shape(), recipe), plain = OpenCache(model.shape(), recipe);
+    const SequenceId s = shared->Create(), p = plain->Create();
+    const std::vector<int> text = Text(130, 1), rest = Text(60, 2);
+    Append(model, *shared, s, text);
+    const SequenceId other = *shared->Fork(s);
+    ASSERT_TRUE(shared->Crop(s, 75).ok());
+    ASSERT_TRUE(shared->Release(other).ok());
+    Append(model, *shared, s, rest);
+    Append(model, *plain, p, std::vector<int>(text.begin(), text.begin() + 75));
+    Append(model, *plain, p, rest);
+    EXPECT_EQ(PageDigest(*shared, s), PageDigest(*plain, p)) << recipe;
+    EXPECT_EQ(shared->Stats().stored_bytes, plain->Stats().stored_bytes) << recipe;
+    ASSERT_TRUE(shared->Release(s).ok());
+    EXPECT_EQ(shared->Stats().stored_bytes, 0u) << recipe;
+  }
+}
+
 TEST(Cache, CropErrors) {
   const TestModel model(TestShape(1, 1, 1, 64, 200));
   auto cache = OpenCache(model.shape(), "kv=u8/tok");
