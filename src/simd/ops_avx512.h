@@ -72,7 +72,13 @@ inline float MaxOfLanes(F32 a) {
   const __m128 by2 = _mm_max_ps(by4, _mm_movehl_ps(by4, by4));
   return _mm_cvtss_f32(_mm_max_ss(by2, _mm_movehdup_ps(by2)));
 }
-inline int32_t SumOfWords(U32 a) { return _mm512_reduce_add_epi32(a); }
+// Wraps, which the compiler's own reduction may not.
+inline int32_t SumOfWords(U32 a) {
+  const __m256i by8 = _mm256_add_epi32(_mm512_castsi512_si256(a), _mm512_extracti64x4_epi64(a, 1));
+  const __m128i by4 = _mm_add_epi32(_mm256_castsi256_si128(by8), _mm256_extracti128_si256(by8, 1));
+  const __m128i by2 = _mm_add_epi32(by4, _mm_unpackhi_epi64(by4, by4));
+  return _mm_cvtsi128_si32(_mm_add_epi32(by2, _mm_shuffle_epi32(by2, 1)));
+}
 // The partner minus a is a times -1 plus the partner, which is rounded the same.
 template <int kDistance>
 inline F32 Butterfly(F32 a) {
