@@ -309,6 +309,27 @@ TEST_F(Attention, ScoresBeyondF32FailTheBatch) {
   EXPECT_THAT(status.message(), HasSubstr("score of layer 0"));
 }
 
+// Multiplied with the scales of a sealed page, too; three channels overflow, so that what they are
+// rounded to does not sum to zero.
+TEST_F(Attention, FoldedQueriesBeyondF32FailTheBatch) {
+  for (const char* recipe : {"kv=i8/ch", "kv=i8/tok", "kv=u2/ch32"}) {
+    const TestModel model(TestShape(1, 1, 1, 64));
+    auto cache = OpenCache(model.shape(), recipe);
+    const SequenceId id = cache->Create();
+    const BatchItem items[] = {{id, 129}};
+    auto batch = *cache->Begin(items);
+    auto plan = *AttentionPlan::Create(*batch);
+    std::vector<float> k(129 * 64), v(129 * 64, 1.0f), q(129 * 64), out(129 * 64);
+    for (size_t i = 0; i < k.size(); ++i) k[i] = i / 64 % 2 == 0 ? -6e4f : 6e4f;
+    for (size_t row = 0; row < 129; ++row) q[row * 64] = q[row * 64 + 1] = q[row * 64 + 8] = 1e38f;
+    batch->Write(0, k.data(), v.data(), 0, 1);
+    batch->Seal(0, 0, 1);
+    plan->Run({0, q.data(), out.data(), nullptr}, 0, 1);
+    EXPECT_THAT(batch->Commit().message(), HasSubstr("score of layer 0")) << recipe;
+    EXPECT_EQ(*cache->Tokens(id), 0);
+  }
+}
+
 TEST_F(Attention, ANonFiniteQueryFailsTheBatch) {
   const TestModel model(TestShape(1, 1, 1, 64));
   auto cache = OpenCache(model.shape(), "f16");

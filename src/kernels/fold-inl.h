@@ -23,9 +23,9 @@ inline constexpr float kLeastScale = 0x1p-100f;
 // The square of rho's limit, 0.08.
 inline constexpr float kRhoLimitSquared = 0.0064f;
 
-// Sums of the bytes of each limb.
+// Sums of the bytes of each limb. Of a row that is not finite they are anything, and may wrap.
 struct LimbSums {
-  int32_t low, high;
+  uint32_t low, high;
 };
 
 // x [n] to one limb in `low`, or two. Values are within the limit after multiplication.
@@ -46,8 +46,8 @@ inline LimbSums RoundQuery(const float* x, int n, float reciprocal, bool two, in
     StoreBytes(upper, reinterpret_cast<uint8_t*>(high + c));
     upper_total = AddBits(upper_total, upper);
   }
-  const int32_t high_sum = two ? SumOfWords(upper_total) : 0;
-  return {SumOfWords(total) - 256 * high_sum, high_sum};
+  const uint32_t high_sum = two ? static_cast<uint32_t>(SumOfWords(upper_total)) : 0;
+  return {static_cast<uint32_t>(SumOfWords(total)) - 256 * high_sum, high_sum};
 }
 
 inline float SumOf(const float* x, int n) {
@@ -122,8 +122,9 @@ inline void FoldQueriesOnce(const CodedSide8& k, const float* q, const float* sc
         const int channels = group < k.dim - c ? group : k.dim - c;
         const LimbSums sums =
             RoundQuery(x + r * k.dim + c, channels, reciprocal, two, low + c, high + c);
-        out->start[start][0][row] = -k.base * sums.low;
-        out->start[start][1][row] = -k.base * sums.high;
+        const uint32_t minus_base = static_cast<uint32_t>(-k.base);
+        out->start[start][0][row] = static_cast<int32_t>(minus_base * sums.low);
+        out->start[start][1][row] = static_cast<int32_t>(minus_base * sums.high);
       }
     }
   });
