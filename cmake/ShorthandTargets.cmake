@@ -37,6 +37,18 @@ endif()
 target_include_directories(shorthand_options INTERFACE
   "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
 
+# Everything that a fuzzer runs is counted by branch for libFuzzer, and watched by the sanitizers.
+option(SHORTHAND_LIBFUZZER "Drive the fuzzers with libFuzzer (needs Clang)" OFF)
+if(SHORTHAND_LIBFUZZER)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "libFuzzer is a part of Clang, but the compiler is ${CMAKE_CXX_COMPILER}. "
+                        "Configure with -DCMAKE_CXX_COMPILER=clang++, or without "
+                        "SHORTHAND_LIBFUZZER.")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
 # Tests find the project's files, and the data beside the clone, through the environment.
 set(SHORTHAND_TEST_ENVIRONMENT "SHORTHAND_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 
