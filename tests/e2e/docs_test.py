@@ -15,7 +15,7 @@ SHORTHAND = ""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SOURCE_PATH = re.compile(
-    r"`((?:src|include|docs|scripts|tests|tools|examples|bench|cmake)/[\w./-]+)`")
+    r"`((?:src|include|docs|scripts|tests|tools|examples|bench|fuzz|cmake)/[\w./-]+)`")
 # A row of README's first table: recipe, bits, cache, with weights, fits, most users.
 SIZES = re.compile(
     r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) GiB \| ([\d.]+) GiB \| (.*) \| (\d+) \|$", re.MULTILINE)
