@@ -166,7 +166,8 @@ class FencedSide {
     float* meta = memory_.Take<float>(path.meta_count());
     kernels.widen(halves, path.meta_count(), meta);
     if (format_.mean || format_.hadamard > 0) return;  // steps change nothing from here on
-    const CodedSide8 side = path.At(codes_, meta);
+    uint8_t* flips = memory_.Take<uint8_t>(path.meta_count());
+    const CodedSide8 side = path.At(codes_, meta, flips);
     for (int rows = 1; rows <= kMaxPassRows; ++rows) {
       FencedMemory rows_memory(fence);
       if (format_.kind == SideKind::kKey) {
