@@ -39,15 +39,22 @@ inline void ButterfliesAmong(F32 (&v)[kVectors]) {
   }
 }
 
-// The butterflies between 16 * kVectors values in registers, then a factor.
-template <int kVectors>
-inline void HadamardInRegisters(float* x, F32 factor) {
+// The butterflies between 16 * kVectors values in registers, then a factor. Vector number i comes
+// from load(i) and goes to store(result, i).
+template <int kVectors, typename LoadVector, typename StoreVector>
+inline void HadamardFromTo(LoadVector load, StoreVector store, F32 factor) {
   F32 v[kVectors];
 #pragma GCC unroll 8
-  for (int i = 0; i < kVectors; ++i) v[i] = ButterfliesInVector(Load(x + i * kLanes), kLanes);
+  for (int i = 0; i < kVectors; ++i) v[i] = ButterfliesInVector(load(i), kLanes);
   ButterfliesAmong(v);
 #pragma GCC unroll 8
-  for (int i = 0; i < kVectors; ++i) Store(Mul(v[i], factor), x + i * kLanes);
+  for (int i = 0; i < kVectors; ++i) store(Mul(v[i], factor), i);
+}
+
+template <int kVectors>
+inline void HadamardInRegisters(float* x, F32 factor) {
+  HadamardFromTo<kVectors>([x](int i) { return Load(x + i * kLanes); },
+                           [x](F32 v, int i) { Store(v, x + i * kLanes); }, factor);
 }
 
 // One block of more than 128 values: pieces in registers, then the distances from 128 on.

@@ -19,6 +19,7 @@ struct SealScratch {
   float* x;       // as SealView places elements
   float* chosen;  // same shape: the levels of the codes
   float* units;   // [groups][width], as all up to the means
+  float* inverses;
   float* offsets;
   float* squares;       // sums of squares
   uint16_t* stored[2];  // scales and offsets in f16
@@ -31,11 +32,12 @@ struct SealScratch {
       at += floats;
       return piece;
     };
-    const size_t slots = SealSideFloats(job);
+    const size_t slots = SealWindowFloats(job);
     const size_t scales = SealScaleCount(job);
     x = take(slots);
     chosen = take(slots);
     units = take(scales);
+    inverses = take(scales);
     offsets = take(scales);
     squares = take(scales);
     for (auto& part : stored) part = reinterpret_cast<uint16_t*>(take(scales));
@@ -50,10 +52,11 @@ inline F32 StoreScale(F32 x, U32 mask, uint16_t* p) {
   return LoadF16(p);
 }
 
-// What values are divided by: with scale 0 they are all taken for zero.
-inline F32 UnitOf(F32 scale) {
+// What values are divided by, and its inverse: with both 0 all values are taken for zero.
+inline void StoreUnit(F32 unit, int i, const SealScratch& s) {
   const F32 zero = Set(0.0f);
-  return IfLess(zero, scale, scale, Set(__builtin_inff()));
+  Store(unit, s.units + i);
+  Store(IfLess(zero, unit, Div(Set(1.0f), unit), zero), s.inverses + i);
 }
 
 // Scales, offsets and units of the 16 scales at `i` that follow from the group's extremes.
@@ -81,7 +84,7 @@ inline void ScalesFromExtremes(const SealJob& job, const Extremes& extremes, U32
     default:
       scale = Mul(magnitude, Set(job.step));
   }
-  Store(UnitOf(StoreScale(scale, mask, s.stored[0] + i)), s.units + i);
+  StoreUnit(StoreScale(scale, mask, s.stored[0] + i), i, s);
   Store(StoreScale(offset, mask, s.stored[1] + i), s.offsets + i);
 }
 
@@ -89,7 +92,7 @@ inline void ScalesFromExtremes(const SealJob& job, const Extremes& extremes, U32
 inline void UnitsFromSquares(const SealJob& job, F32 squares, float count, int i,
                              const SealScratch& s) {
   const F32 sigma = Sqrt(Div(squares, Set(count)));
-  Store(UnitOf(Mul(sigma, Set(job.step))), s.units + i);
+  StoreUnit(Mul(sigma, Set(job.step)), i, s);
   Store(Set(0.0f), s.offsets + i);
   Store(squares, s.squares + i);
 }
@@ -135,17 +138,14 @@ inline void ChooseUnits(const SealJob& job, const SealView& view, Span scales,
 }
 
 // Scales and codes of the scales [begin, end) of every group.
-inline void SealScales(const SealJob& job, const SealView& view, Span scales, const SealScratch& s,
-                       uint8_t* codes) {
+template <typename Coder>
+inline void SealScales(const SealJob& job, const SealView& view, const Coder& coder, Span scales,
+                       const SealScratch& s, uint8_t* codes) {
   ChooseUnits(job, view, scales, s);
-  const CodeTask task = {s.x, s.offsets, s.units, job.bits, job.zero_code * 0x01010101u, codes};
-  if (job.levels == nullptr) {
-    CodeScales(view, task, UniformCoder(job), scales);
-    return;
-  }
-  const bool fitted = job.rule == SealRule::kLloydMax;
-  CodeScales(view, task, TableCoder(job, fitted ? s.chosen : nullptr), scales);
-  if (!fitted) return;
+  const CodeTask task = {
+      s.x, s.offsets, s.units, s.inverses, job.bits, job.zero_code * 0x01010101u, codes};
+  CodeScales(view, task, coder, scales);
+  if (job.rule != SealRule::kLloydMax) return;
   ForEachScales(view, scales,
                 [&](int g, int at, U32 mask) { FitScales(job, view, mask, g, at, s); });
 }
@@ -173,34 +173,46 @@ inline void WriteMeta(const SealJob& job, const SealView& view, const SealScratc
   while ((to - meta) % kLine != 0) *to++ = 0;
 }
 
-inline void Steps(const SealJob& job, const uint16_t* exact, Span tokens, const SealScratch& s) {
+inline void Steps(const SealJob& job, const SealView& view, const uint16_t* exact, Span tokens,
+                  Span channels, const SealScratch& s) {
   if (job.key) {
-    KeySteps(job, exact, s.means, tokens.begin, tokens.end, s.x);
+    KeySteps(job, view, exact, s.means, tokens, channels, s.x);
   } else {
-    ValueSteps(job, exact, tokens.begin, tokens.end, s.x);
+    ValueSteps(job, view, exact, tokens, channels, s.x);
   }
 }
 
-// Seals one side, exact f16 elements [8][padded_dim][16] (keys) or [128][padded_dim] (values).
-// 32 scales at a time, so that their values stay in the nearest cache. Scales per token need no
-// other tokens, so the steps too are taken 32 tokens at a time.
-void Seal(const SealJob& job, const void* exact, uint8_t* meta, uint8_t* codes, float* scratch) {
-  constexpr int kChunk = 2 * kLanes;
-  const SealScratch s(job, scratch);
-  const SealView view = ViewOf(job);
-  const auto* elements = static_cast<const uint16_t*>(exact);
-  if (job.mean) KeyMeans(elements, job.padded_dim, job.first_token, s.mean);
+// Seals one side, exact f16 elements [8][padded_dim][16] (keys) or [128][padded_dim] (values),
+// kSealChunk scales at a time.
+template <typename Coder>
+inline void SealBy(const SealJob& job, const Coder& coder, const uint16_t* exact, uint8_t* meta,
+                   uint8_t* codes, const SealScratch& s) {
+  SealView view = ViewOf(job);
+  if (job.mean) KeyMeans(exact, job.padded_dim, job.first_token, s.means, s.mean);
   for (int c = 0; c < job.padded_dim; c += kLanes) {
     Store(job.mean ? LoadF16(s.mean + c) : Set(0.0f), s.means + c);
   }
-  if (job.per_channel) Steps(job, elements, {0, kPageSlots}, s);
-  for (int first = 0; first < view.width(); first += kChunk) {
+  const Span tokens = {0, kPageSlots}, channels = {0, job.padded_dim};
+  if (SealsAtOnce(job)) Steps(job, view, exact, tokens, channels, s);
+  for (int first = 0; first < view.width(); first += kSealChunk) {
     const int left = view.width() - first;
-    const Span scales = {first, first + (left < kChunk ? left : kChunk)};
-    if (!job.per_channel) Steps(job, elements, scales, s);
-    SealScales(job, view, scales, s, codes);
+    const Span scales = {first, first + (left < kSealChunk ? left : kSealChunk)};
+    if (!SealsAtOnce(job)) {
+      (view.per_lane ? view.first_lane : view.first_position) = first;
+      Steps(job, view, exact, job.per_channel ? tokens : scales,
+            job.per_channel ? scales : channels, s);
+    }
+    SealScales(job, view, coder, scales, s, codes);
   }
   WriteMeta(job, view, s, meta);
+}
+
+void Seal(const SealJob& job, const void* exact, uint8_t* meta, uint8_t* codes, float* scratch) {
+  const SealScratch s(job, scratch);
+  const auto* elements = static_cast<const uint16_t*>(exact);
+  if (job.levels == nullptr) return SealBy(job, UniformCoder(job), elements, meta, codes, s);
+  const bool fitted = job.rule == SealRule::kLloydMax;
+  SealBy(job, TableCoder(job, fitted ? s.chosen : nullptr), elements, meta, codes, s);
 }
 
 }  // namespace

@@ -44,19 +44,40 @@ constexpr int SealScaleCount(const SealJob& job) {
   return job.per_channel ? 128 / job.group * job.padded_dim : job.dim / job.group * 128;
 }
 
+// Tokens or channels, whichever have scales, that are sealed at a time: their values stay in the
+// nearest cache.
+inline constexpr int kSealChunk = 32;
+
+// Scales per token need no other tokens, scales per channel no other channels, unless channels are
+// transformed.
+constexpr bool SealsAtOnce(const SealJob& job) { return job.per_channel && job.hadamard > 1; }
+
+// What of a side is in the working memory at a time, in tiles of 16 lanes: tokens of keys, channels
+// of values.
+struct SealWindow {
+  int lanes, positions;
+};
+constexpr SealWindow SealWindowOf(const SealJob& job) {
+  SealWindow window = {job.key ? 128 : job.padded_dim, job.key ? job.padded_dim : 128};
+  if (SealsAtOnce(job)) return window;
+  int& chunked = job.key != job.per_channel ? window.lanes : window.positions;
+  if (chunked > kSealChunk) chunked = kSealChunk;
+  return window;
+}
+
 // Floats from one lane tile of the working memory to the next: a line more than the tile holds, so
 // that the tiles do not fall on the same lines of a cache.
 constexpr size_t SealTileFloats(int positions) { return (size_t{1} + positions) * 16; }
 
-// Floats of a side: tiles of 16 tokens (keys) or 16 channels (values).
-constexpr size_t SealSideFloats(const SealJob& job) {
-  return job.key ? 8 * SealTileFloats(job.padded_dim) : job.padded_dim / 16 * SealTileFloats(128);
+constexpr size_t SealWindowFloats(const SealJob& job) {
+  const SealWindow window = SealWindowOf(job);
+  return window.lanes / 16 * SealTileFloats(window.positions);
 }
 
-// Floats of working memory: the values, the levels chosen for them, five numbers a scale, two a
+// Floats of working memory: the values, the levels chosen for them, six numbers a scale, two a
 // channel.
 constexpr size_t SealScratchFloats(const SealJob& job) {
-  return 2 * SealSideFloats(job) + 5 * static_cast<size_t>(SealScaleCount(job)) +
+  return 2 * SealWindowFloats(job) + 6 * static_cast<size_t>(SealScaleCount(job)) +
          2 * static_cast<size_t>(job.padded_dim);
 }
 

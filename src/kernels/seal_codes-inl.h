@@ -62,8 +62,16 @@ inline void PackTiles(int bits, const U32 (&tiles)[kGroupTiles], uint8_t* lines)
   }
 }
 
-// How (x - offset) / unit becomes a code, as types. `bias` is added to every byte of a word of
-// four. Equally spaced levels from `low` to `high`.
+// What values are coded by: 16 numbers each, or the same one in every lane.
+struct Unit {
+  F32 offset, size, inverse;  // size and inverse 0: values are taken for zero
+  F32 Quotient(F32 x) const { return shorthand::Quotient(Sub(x, offset), size, inverse); }
+};
+
+// How a value becomes a code, as types. `at` is where it stands in the working memory, `bias` is
+// added to every byte of a word of four codes.
+//
+// Equally spaced levels from `low` to `high`.
 struct UniformCoder {
   F32 low, high;
   U32 bias;
@@ -74,40 +82,51 @@ struct UniformCoder {
     high = Set(static_cast<float>(is_signed ? middle - 1 : 2 * middle - 1));
     bias = SetBits(is_signed ? middle * 0x01010101u : 0u);
   }
-  U32 operator()(F32 y, size_t) const { return Round(Min(Max(y, low), high)); }
+  U32 operator()(F32 x, const Unit& unit, size_t) const {
+    return Round(Min(Max(unit.Quotient(x), low), high));
+  }
 };
 
-// Tables: the number of midpoints between neighbouring levels that lie below, by bisection. Levels
-// are kept for the fit.
+// Tables: the number of midpoints between neighbouring levels that lie below. They are more than 4
+// apart, so of 32 intervals of length 4, those of the nearest multiples, each has at most one: how
+// many lie below the interval, and a comparison. Levels are kept for the fit.
 struct TableCoder {
-  Table16 by1, by2, levels;  // by1: midpoint number code; by2: code + 1
-  F32 middle, below, above;  // midpoints 7, 3, 11
+  static constexpr int kIntervals = 32;
+  Table32 counts,
+      midpoints;  // of intervals; counts as integers, infinity where there is no midpoint
+  Table16 levels;
   U32 bias;
   float* chosen;  // null: not kept
 
+  // The interval's number in the lowest bits. Adding 1.5 * 2^23 rounds to an integer.
+  static U32 IntervalOf(F32 y) {
+    const F32 within = Min(Max(y, Set(-64.0f)), Set(60.0f));
+    return BitsOf(Fma(within, Set(0.25f), Set(0x1.8p23f + kIntervals / 2)));
+  }
   TableCoder(const SealJob& job, float* levels_out) : chosen(levels_out) {
-    float midpoints[32], padded[16] = {};
-    for (float& m : midpoints) m = __builtin_inff();
-    const int count = 1 << job.bits;
-    for (int i = 0; i < count; ++i) padded[i] = job.levels[i];
-    for (int i = 0; i + 1 < count; ++i) midpoints[i] = (padded[i] + padded[i + 1]) / 2;
+    float padded[kLanes] = {}, middles[kLanes], intervals[kLanes];
+    for (float& m : middles) m = __builtin_inff();
+    const int last = (1 << job.bits) - 1;
+    for (int i = 0; i <= last; ++i) padded[i] = job.levels[i];
+    for (int i = 0; i < last; ++i) middles[i] = (padded[i] + padded[i + 1]) / 2;
+    Store(Convert(And(IntervalOf(Load(middles)), SetBits(kIntervals - 1))), intervals);
+    float below[kIntervals], middle[kIntervals];
+    for (int i = 0, count = 0; i < kIntervals; ++i) {
+      below[i] = __builtin_bit_cast(float, count);
+      const bool has_one = count < last && intervals[count] == static_cast<float>(i);
+      middle[i] = has_one ? middles[count++] : __builtin_inff();
+    }
     levels = LoadTable(padded);
-    by1 = LoadTable(midpoints);
-    by2 = LoadTable(midpoints + 1);
-    middle = Set(midpoints[7]);
-    below = Set(midpoints[3]);
-    above = Set(midpoints[11]);
+    counts = LoadTable32(below);
+    midpoints = LoadTable32(middle);
     bias = SetBits(0);
   }
-  // `code` plus `step` where y is above the midpoint; the step's bit is not in it yet.
-  static U32 Step(U32 code, F32 midpoint, F32 y, uint32_t step) {
-    return BitsOf(IfLess(midpoint, y, FloatOf(Or(code, SetBits(step))), FloatOf(code)));
-  }
-  U32 operator()(F32 y, size_t at) const {
-    U32 code = Step(SetBits(0), middle, y, 8);
-    code = Step(code, IfLess(middle, y, above, below), y, 4);
-    code = Step(code, Lookup(by2, code), y, 2);
-    code = Step(code, Lookup(by1, code), y, 1);
+  U32 operator()(F32 x, const Unit& unit, size_t at) const {
+    const F32 y = unit.Quotient(x);
+    const U32 interval = IntervalOf(y);
+    const F32 count = Lookup32(counts, interval), midpoint = Lookup32(midpoints, interval);
+    const F32 next = FloatOf(AddBits(BitsOf(count), SetBits(1)));
+    const U32 code = BitsOf(IfLess(midpoint, y, next, count));
     if (chosen != nullptr) Store(Lookup(levels, code), chosen + at);
     return code;
   }
@@ -117,28 +136,27 @@ struct TableCoder {
 struct CodeTask {
   const float* x;
   const float* offsets;  // [groups][width], as below
-  const float* units;    // what is divided by; infinite where a group is taken for zeros
+  const float* units;
+  const float* inverses;
   int bits;
   uint32_t zero_word;  // four codes of skipped tokens and padding channels
   uint8_t* lines;
 };
 
-// Four positions of a lane tile from `position` on: one tile of codes.
+// Four positions from `position` on of the lane tile at `lane`, all of one group: a tile of codes.
 template <bool kPerLane, typename Coder>
-inline U32 CodeTile(const SealView& view, const CodeTask& task, const Coder& coder, int lane,
-                    int position) {
-  const int group = view.GroupAt(kPerLane ? position : lane);
+inline U32 CodeTile(const SealView& view, const CodeTask& task, const Coder& coder, int group,
+                    int lane, int position) {
   const int scale = group * view.width() + (kPerLane ? lane : position);
-  const float* offset = task.offsets + scale;
-  const float* unit = task.units + scale;
   const size_t at = view.At(lane, position);
   U32 codes[4];
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
-    const int i = kPerLane ? 0 : j;
+    const int i = scale + (kPerLane ? 0 : j);
+    const Unit unit = {Factor<kPerLane>(task.offsets + i), Factor<kPerLane>(task.units + i),
+                       Factor<kPerLane>(task.inverses + i)};
     const size_t x_at = at + j * kLanes;
-    const F32 value = Sub(Load(task.x + x_at), Factor<kPerLane>(offset + i));
-    codes[j] = coder(Div(value, Factor<kPerLane>(unit + i)), x_at);
+    codes[j] = coder(Load(task.x + x_at), unit, x_at);
   }
   const U32 even = AddBits(AddBits(codes[0], coder.bias), ShiftLeft<16>(codes[2]));
   return AddBits(even, AddBits(ShiftLeft<8>(codes[1]), ShiftLeft<24>(codes[3])));
@@ -148,33 +166,41 @@ inline U32 CodeTile(const SealView& view, const CodeTask& task, const Coder& cod
 inline uint32_t PositionMask(Span valid, int position) {
   uint32_t mask = 0;
   for (int j = 0; j < 4; ++j) {
-    const bool takes_part = position + j >= valid.begin && position + j < valid.end;
-    if (takes_part) mask |= 0xffu << 8 * j;
+    if (valid.Contains({position + j, position + j + 1})) mask |= 0xffu << 8 * j;
   }
   return mask;
 }
 
-// Some lanes and positions: whole pairs of lane tiles, whole lines.
+// A tile of codes, but zero codes where nothing takes part.
+inline U32 Masked(const SealView& view, U32 zero, U32 codes, int lane, int position) {
+  const U32 mask = And(LanesWithin(view.valid_lanes, lane),
+                       SetBits(PositionMask(view.valid_positions, position)));
+  return Xor(zero, And(mask, Xor(codes, zero)));
+}
+
+// Some lanes and positions: whole pairs of lane tiles, whole lines. Eight tiles never lie across
+// groups of positions.
 template <bool kPerLane, typename Coder>
 inline void CodePart(SealView view, CodeTask task, Coder coder, Span lanes, Span positions) {
   const U32 zero = SetBits(task.zero_word);
   for (int lane = lanes.begin; lane < lanes.end; lane += 2 * kLanes) {
     const int width = lanes.end - lane >= 2 * kLanes ? 2 : 1;
-    U32 lane_mask[2];
-    for (int i = 0; i < width; ++i) {
-      lane_mask[i] = LanesWithin(view.valid_lanes, lane + i * kLanes);
-    }
     const int tiles_before = lane / kLanes * view.positions / 4 + positions.begin / 4 * width;
     uint8_t* lines =
         task.lines + static_cast<size_t>(tiles_before / kGroupTiles) * task.bits * kLine;
-    for (int first = positions.begin; first < positions.end; first += 4 * kGroupTiles / width) {
+    const int depth = 4 * kGroupTiles / width;
+    for (int first = positions.begin; first < positions.end; first += depth) {
+      const bool whole = view.valid_lanes.Contains({lane, lane + width * kLanes}) &&
+                         view.valid_positions.Contains({first, first + depth});
       U32 tiles[kGroupTiles];
-      for (int i = 0; i < kGroupTiles; ++i) {
-        const int in_pair = i & (width - 1), position = first + 4 * (i / width);
-        const U32 word = CodeTile<kPerLane>(view, task, coder, lane + in_pair * kLanes, position);
-        const U32 mask =
-            And(lane_mask[in_pair], SetBits(PositionMask(view.valid_positions, position)));
-        tiles[i] = Xor(zero, And(mask, Xor(word, zero)));
+      for (int i = 0; i < width; ++i) {
+        const int from = lane + i * kLanes;
+        const int group = view.GroupAt(kPerLane ? first : from);
+        for (int tile = i; tile < kGroupTiles; tile += width) {
+          const int position = first + 4 * (tile / width);
+          const U32 codes = CodeTile<kPerLane>(view, task, coder, group, from, position);
+          tiles[tile] = whole ? codes : Masked(view, zero, codes, from, position);
+        }
       }
       PackTiles(task.bits, tiles, lines);
       lines += task.bits * kLine;

@@ -19,11 +19,15 @@ namespace {
 // [begin, end).
 struct Span {
   int begin, end;
+  bool Contains(Span other) const { return other.begin >= begin && other.end <= end; }
 };
 
-// One side as the sealing kernels see it, its arrays being [lanes / 16][positions][16].
+// One side as the sealing kernels see it. What of it is in the working memory is [lane tiles]
+// [positions][16] from `first_lane` and `first_position` on.
 struct SealView {
   int lanes, positions;  // padded
+  int first_lane, first_position;
+  size_t tile_size;
   Span valid_lanes, valid_positions;
   bool per_lane;  // a scale for each lane of a group, else for each position
   bool in_turn;   // the group runs along tokens, which are added one after the other
@@ -32,10 +36,10 @@ struct SealView {
 
   int width() const { return per_lane ? lanes : positions; }  // scales of a group
   Span valid_width() const { return per_lane ? valid_lanes : valid_positions; }
-  size_t tile_size() const { return SealTileFloats(positions); }
   // Where 16 elements stand.
   size_t At(int lane, int position) const {
-    return lane / kLanes * tile_size() + static_cast<size_t>(position) * kLanes;
+    return (lane - first_lane) / kLanes * tile_size +
+           static_cast<size_t>(position - first_position) * kLanes;
   }
   // The group of a lane or position of the grouped axis; padding belongs to the last one.
   int GroupAt(int i) const { return i / group < groups ? i / group : groups - 1; }
@@ -52,6 +56,8 @@ inline SealView ViewOf(const SealJob& job) {
   const Span tokens = {job.first_token, kPageSlots}, channels = {0, job.dim};
   view.lanes = job.key ? kPageSlots : job.padded_dim;
   view.positions = job.key ? job.padded_dim : kPageSlots;
+  view.first_lane = view.first_position = 0;
+  view.tile_size = SealTileFloats(SealWindowOf(job).positions);
   view.valid_lanes = job.key ? tokens : channels;
   view.valid_positions = job.key ? channels : tokens;
   view.per_lane = job.key != job.per_channel;
@@ -83,10 +89,6 @@ inline F32 FoldTree(F32 (&v)[kLanes], Fold fold) {
   return v[0];
 }
 
-struct Extremes {
-  F32 low, high;
-};
-
 // A group of 16 scales as a walk over vectors: 16 scales on the lanes and one position after the
 // other, or 16 positions, each of them a row of lane tiles.
 struct GroupWalk {
@@ -97,107 +99,113 @@ struct GroupWalk {
   GroupWalk(const SealView& view, int g, int at)
       : span(view.GroupSpan(g)),
         start(view.per_lane ? view.At(at, 0) : view.At(0, at)),
-        step(view.per_lane ? kLanes : view.tile_size()) {}
+        step(view.per_lane ? kLanes : view.tile_size) {}
+};
+
+// Calls f(number, where) for what a span along the lanes has of lane tiles: f(tile, nothing) for
+// whole ones, f(tile, mask) for others.
+struct Whole {};
+template <typename Function>
+inline void ForEachLaneTile(Span span, Function f) {
+  int tile = span.begin / kLanes;
+  if (span.begin % kLanes != 0 && span.begin < span.end) {
+    f(tile, LanesWithin(span, tile * kLanes));
+    ++tile;
+  }
+  for (; (tile + 1) * kLanes <= span.end; ++tile) f(tile, Whole{});
+  if (tile * kLanes < span.end) f(tile, LanesWithin(span, tile * kLanes));
+}
+inline F32 ChooseLanes(Whole, F32 yes, F32) { return yes; }
+inline F32 ChooseLanes(U32 mask, F32 yes, F32 no) { return Choose(mask, yes, no); }
+
+// Folds what `term` gives for every vector of the g-th group, for the 16 scales from `at` on, as
+// quant/reduce.h folds over channels: 16 strided results, then a tree.
+template <typename Term, typename Fold>
+inline F32 FoldStrided(const SealView& view, int g, int at, F32 neutral, Term term, Fold fold) {
+  const GroupWalk walk(view, g, at);
+  const Span span = walk.span;
+  F32 results[kLanes];
+  if (view.per_lane) {
+    for (F32& r : results) r = neutral;
+    int p = span.begin;
+    for (; p + kLanes <= span.end; p += kLanes) {
+#pragma GCC unroll 16
+      for (int i = 0; i < kLanes; ++i) {
+        results[i] = fold(results[i], term(walk.start + (p + i) * walk.step));
+      }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) {
+      if (p + i < span.end) {
+        results[i] = fold(results[i], term(walk.start + (p + i) * walk.step));
+      }
+    }
+    return FoldTree(results, fold);
+  }
+  constexpr int kRows = 4;  // whose chains of folds run side by side
+  for (int row = 0; row < kLanes; row += kRows) {
+    F32 folded[kRows] = {neutral, neutral, neutral, neutral};
+    ForEachLaneTile(span, [&](int tile, auto lanes) {
+      const size_t start = walk.start + tile * walk.step + row * kLanes;
+#pragma GCC unroll 4
+      for (int i = 0; i < kRows; ++i) {
+        folded[i] = fold(folded[i], ChooseLanes(lanes, term(start + i * kLanes), neutral));
+      }
+    });
+#pragma GCC unroll 4
+    for (int i = 0; i < kRows; ++i) results[row + i] = folded[i];
+  }
+  Transpose(results);
+  return FoldTree(results, fold);
+}
+
+// The same, as over tokens: one after the other.
+template <typename Term, typename Fold>
+inline F32 FoldInTurn(const SealView& view, int g, int at, F32 neutral, Term term, Fold fold) {
+  const GroupWalk walk(view, g, at);
+  const Span span = walk.span;
+  F32 result = neutral;
+  if (view.per_lane) {
+    for (int p = span.begin; p < span.end; ++p) {
+      result = fold(result, term(walk.start + p * walk.step));
+    }
+    return result;
+  }
+  for (int first = span.begin / kLanes * kLanes; first < span.end; first += kLanes) {
+    F32 terms[kLanes];
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) {
+      terms[i] = term(walk.start + first / kLanes * walk.step + i * kLanes);
+    }
+    Transpose(terms);
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) {
+      if (first + i >= span.begin && first + i < span.end) result = fold(result, terms[i]);
+    }
+  }
+  return result;
+}
+
+struct Extremes {
+  F32 low, high;
 };
 
 // Least and largest value of the g-th group for the 16 scales from `at` on. Infinite, with low
 // above high, for an empty group.
 inline Extremes ExtremesOf(const SealView& view, const float* x, int g, int at) {
-  const GroupWalk walk(view, g, at);
-  const Span span = walk.span;
-  const F32 highest = Set(__builtin_inff()), lowest = Set(-__builtin_inff());
-  F32 low[kLanes], high[kLanes];
-  const auto fold = [&] {
-    return Extremes{FoldTree(low, [](F32 a, F32 b) { return Min(a, b); }),
-                    FoldTree(high, [](F32 a, F32 b) { return Max(a, b); })};
-  };
-  const float* from = x + walk.start;
-  if (view.per_lane) {
-    constexpr int kChains = 4;
-    for (int i = 0; i < kLanes; ++i) low[i] = highest, high[i] = lowest;
-    for (int p = span.begin; p < span.end; ++p) {
-      const F32 value = Load(from + p * walk.step);
-      low[p % kChains] = Min(value, low[p % kChains]);
-      high[p % kChains] = Max(value, high[p % kChains]);
-    }
-    return fold();
-  }
-  const int first_tile = span.begin / kLanes, end_tile = (span.end + kLanes - 1) / kLanes;
-  const int whole_end = span.end / kLanes;
-  for (int i = 0; i < kLanes; ++i, from += kLanes) {
-    F32 least = highest, largest = lowest;
-    for (int tile = first_tile; tile < end_tile; ++tile) {
-      const F32 value = Load(from + tile * walk.step);
-      if (tile * kLanes >= span.begin && tile < whole_end) {
-        least = Min(value, least);
-        largest = Max(value, largest);
-      } else {
-        const U32 mask = LanesWithin(span, tile * kLanes);
-        least = Min(Choose(mask, value, highest), least);
-        largest = Max(Choose(mask, value, lowest), largest);
-      }
-    }
-    low[i] = least;
-    high[i] = largest;
-  }
-  Transpose(low);
-  Transpose(high);
-  return fold();
+  const F32 infinity = Set(__builtin_inff()), minus_infinity = Set(-__builtin_inff());
+  const auto value = [x](size_t i) { return Load(x + i); };
+  return {FoldStrided(view, g, at, infinity, value, [](F32 a, F32 b) { return Min(b, a); }),
+          FoldStrided(view, g, at, minus_infinity, value, [](F32 a, F32 b) { return Max(b, a); })};
 }
 
 // Sums of a * b over the g-th group for the 16 scales from `at` on.
 inline F32 DotOf(const SealView& view, const float* a, const float* b, int g, int at) {
-  const GroupWalk walk(view, g, at);
-  const Span span = walk.span;
-  a += walk.start;
-  b += walk.start;
+  const F32 zero = Set(0.0f);
+  const auto product = [a, b](size_t i) { return Mul(Load(a + i), Load(b + i)); };
   const auto add = [](F32 x, F32 y) { return Add(x, y); };
-  F32 sum = Set(0.0f);
-  if (view.per_lane && view.in_turn) {
-    for (int p = span.begin; p < span.end; ++p) {
-      sum = Add(sum, Mul(Load(a + p * walk.step), Load(b + p * walk.step)));
-    }
-    return sum;
-  }
-  F32 sums[kLanes];
-  for (F32& s : sums) s = Set(0.0f);
-  if (view.per_lane) {
-    for (int p = span.begin; p < span.end; p += kLanes) {
-      const int n = span.end - p < kLanes ? span.end - p : kLanes;
-      for (int i = 0; i < n; ++i) {
-        const size_t from = (p + i) * walk.step;
-        sums[i] = Add(sums[i], Mul(Load(a + from), Load(b + from)));
-      }
-    }
-    return FoldTree(sums, add);
-  }
-  const int first_tile = span.begin / kLanes, end_tile = (span.end + kLanes - 1) / kLanes;
-  const int whole_end = span.end / kLanes;
-  if (!view.in_turn) {
-    for (int i = 0; i < kLanes; ++i, a += kLanes, b += kLanes) {
-      F32 strided = Set(0.0f);
-      for (int tile = first_tile; tile < end_tile; ++tile) {
-        F32 term = Mul(Load(a + tile * walk.step), Load(b + tile * walk.step));
-        if (tile * kLanes < span.begin || tile >= whole_end) {
-          term = Choose(LanesWithin(span, tile * kLanes), term, Set(0.0f));
-        }
-        strided = Add(strided, term);
-      }
-      sums[i] = strided;
-    }
-    Transpose(sums);
-    return FoldTree(sums, add);
-  }
-  for (int tile = first_tile; tile < end_tile; ++tile) {
-    for (int i = 0; i < kLanes; ++i) {
-      const size_t from = tile * walk.step + i * kLanes;
-      sums[i] = Mul(Load(a + from), Load(b + from));
-    }
-    Transpose(sums);
-    const int before = span.begin - tile * kLanes;
-    for (int i = before > 0 ? before : 0; i < kLanes; ++i) sum = Add(sum, sums[i]);
-  }
-  return sum;
+  return view.in_turn ? FoldInTurn(view, g, at, zero, product, add)
+                      : FoldStrided(view, g, at, zero, product, add);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "kernels/elements-inl.h"
 #include "kernels/hadamard-inl.h"
 #include "kernels/seal.h"
+#include "kernels/seal_groups-inl.h"
 
 namespace shorthand {
 namespace {
@@ -22,19 +23,24 @@ inline void StoreFiniteF16(F32 x, uint16_t* p) {
 }
 
 // Means of the channels of keys [8][dim][16], over the tokens from `first` on, one after the other.
-inline void KeyMeans(const uint16_t* keys, int dim, int first, uint16_t* mean) {
-  for (int c = 0; c < dim; c += kLanes) {
-    F32 sum = Set(0.0f);
-    for (int token = first / kLanes * kLanes; token < kPageSlots; token += kLanes) {
+//   sums [dim]: working memory
+inline void KeyMeans(const uint16_t* keys, int dim, int first, float* sums, uint16_t* mean) {
+  for (int c = 0; c < dim; c += kLanes) Store(Set(0.0f), sums + c);
+  for (int token = first / kLanes * kLanes; token < kPageSlots; token += kLanes) {
+    for (int c = 0; c < dim; c += kLanes) {
       F32 rows[kLanes];
       for (int i = 0; i < kLanes; ++i) rows[i] = LoadF16(keys + (token * dim) + (c + i) * kLanes);
       Transpose(rows);
-      const int start = first > token ? first - token : 0;
-      for (int i = start; i < kLanes; ++i) sum = Add(sum, rows[i]);
+      F32 sum = Load(sums + c);
+#pragma GCC unroll 16
+      for (int i = 0; i < kLanes; ++i) {
+        if (token + i >= first) sum = Add(sum, rows[i]);
+      }
+      Store(sum, sums + c);
     }
-    const float count = first < kPageSlots ? static_cast<float>(kPageSlots - first) : 1.0f;
-    StoreFiniteF16(Div(sum, Set(count)), mean + c);
   }
+  const F32 count = Set(first < kPageSlots ? static_cast<float>(kPageSlots - first) : 1.0f);
+  for (int c = 0; c < dim; c += kLanes) StoreFiniteF16(Div(Load(sums + c), count), mean + c);
 }
 
 // kRadix vectors at x + i * stride: the butterflies among them, then a factor.
@@ -74,29 +80,68 @@ inline void HadamardAcross(float* x, int channels, int block) {
   }
 }
 
-// The tokens [first, end), multiples of 16, of keys [8][dim][16] -> x, the same shape.
-inline void KeySteps(const SealJob& job, const uint16_t* keys, const float* means, int first,
-                     int end, float* x) {
-  const int dim = job.padded_dim;
-  for (int token = first; token < end; token += kLanes) {
-    const uint16_t* from = keys + static_cast<size_t>(token) * dim;
-    float* to = x + token / kLanes * SealTileFloats(dim);
-    for (int c = 0; c < dim; ++c) {
-      Store(Sub(LoadF16(from + c * kLanes), Set(means[c])), to + c * kLanes);
+// Some tokens and channels, both in multiples of 16, of keys [8][dim][16] -> x, as `view` places
+// them. REQUIRES: all channels with a transform.
+inline void KeySteps(const SealJob& job, const SealView& view, const uint16_t* keys,
+                     const float* means, Span tokens, Span channels, float* x) {
+  for (int token = tokens.begin; token < tokens.end; token += kLanes) {
+    const uint16_t* from = keys + static_cast<size_t>(token) * job.padded_dim;
+    float* to = x + view.At(token, channels.begin);
+    for (int c = channels.begin; c < channels.end; ++c) {
+      Store(Sub(LoadF16(from + c * kLanes), Set(means[c])), to + (c - channels.begin) * kLanes);
     }
     if (job.hadamard > 1) HadamardAcross(to, job.dim, job.hadamard);
   }
 }
 
-// The tokens [first, end) of values [128][dim] -> x [dim / 16][128][16].
-inline void ValueSteps(const SealJob& job, const uint16_t* values, int first, int end, float* x) {
+// Values [128][dim] -> x, in blocks of 16 * kVectors channels that are transformed.
+template <int kVectors>
+inline void RotateValues(const SealJob& job, const SealView& view, const uint16_t* values,
+                         Span tokens, float* x) {
+  const F32 factor = Set(InverseRoot(kVectors * kLanes));
+  for (int t = tokens.begin; t < tokens.end; ++t) {
+    for (int c = 0; c < job.dim; c += kVectors * kLanes) {
+      const uint16_t* from = values + static_cast<size_t>(t) * job.padded_dim + c;
+      float* to = x + view.At(c, t);
+      HadamardFromTo<kVectors>([from](int i) { return LoadF16(from + i * kLanes); },
+                               [&](F32 v, int i) { Store(v, to + i * view.tile_size); }, factor);
+    }
+  }
+}
+
+// The same for every other block: rows in memory.
+inline void RotateValueRows(const SealJob& job, const SealView& view, const uint16_t* values,
+                            Span tokens, float* x) {
   float row[kMaxDim];
-  for (int t = first; t < end; ++t) {
+  for (int t = tokens.begin; t < tokens.end; ++t) {
     const uint16_t* from = values + static_cast<size_t>(t) * job.padded_dim;
     for (int c = 0; c < job.padded_dim; c += kLanes) Store(LoadF16(from + c), row + c);
-    if (job.hadamard > 1) Hadamard(row, job.dim, job.hadamard);
-    for (int c = 0; c < job.padded_dim; c += kLanes) {
-      Store(Load(row + c), x + c / kLanes * SealTileFloats(kPageSlots) + t * kLanes);
+    Hadamard(row, job.dim, job.hadamard);
+    for (int c = 0; c < job.padded_dim; c += kLanes) Store(Load(row + c), x + view.At(c, t));
+  }
+}
+
+// As KeySteps, of values [128][dim].
+inline void ValueSteps(const SealJob& job, const SealView& view, const uint16_t* values,
+                       Span tokens, Span channels, float* x) {
+  if (job.hadamard > 1) {
+    switch (job.hadamard) {
+      case kLanes:
+        return RotateValues<1>(job, view, values, tokens, x);
+      case 2 * kLanes:
+        return RotateValues<2>(job, view, values, tokens, x);
+      case 4 * kLanes:
+        return RotateValues<4>(job, view, values, tokens, x);
+      case 8 * kLanes:
+        return RotateValues<8>(job, view, values, tokens, x);
+      default:
+        return RotateValueRows(job, view, values, tokens, x);
+    }
+  }
+  for (int c = channels.begin; c < channels.end; c += kLanes) {
+    float* to = x + view.At(c, tokens.begin);
+    for (int t = tokens.begin; t < tokens.end; ++t, to += kLanes) {
+      Store(LoadF16(values + static_cast<size_t>(t) * job.padded_dim + c), to);
     }
   }
 }

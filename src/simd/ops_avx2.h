@@ -92,6 +92,15 @@ inline F32 Mul(F32 a, F32 b) {
 inline F32 Div(F32 a, F32 b) {
   return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
 }
+// Rounded to a neighbour of the quotient first; the exact remainder then decides.
+inline __m256 QuotientOf(__m256 a, __m256 b, __m256 inverse) {
+  __m256 q = _mm256_mul_ps(a, inverse);
+  q = _mm256_fmadd_ps(_mm256_fnmadd_ps(b, q, a), inverse, q);
+  return _mm256_fmadd_ps(_mm256_fnmadd_ps(b, q, a), inverse, q);
+}
+inline F32 Quotient(F32 a, F32 b, F32 inverse) {
+  return {QuotientOf(a.low, b.low, inverse.low), QuotientOf(a.high, b.high, inverse.high)};
+}
 inline F32 Sqrt(F32 a) { return {_mm256_sqrt_ps(a.low), _mm256_sqrt_ps(a.high)}; }
 inline F32 Fma(F32 a, F32 b, F32 c) {
   return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
@@ -216,6 +225,19 @@ inline __m256 HalfLookup(const Table16& table, __m256i index) {
 }
 inline F32 Lookup(const Table16& table, U32 index) {
   return {HalfLookup(table, index.low), HalfLookup(table, index.high)};
+}
+struct Table32 {
+  Table16 lower, upper;
+};
+inline Table32 LoadTable32(const float* levels) {
+  return {LoadTable(levels), LoadTable(levels + 16)};
+}
+inline __m256 HalfLookup32(const Table32& table, __m256i index) {
+  return _mm256_blendv_ps(HalfLookup(table.lower, index), HalfLookup(table.upper, index),
+                          _mm256_castsi256_ps(_mm256_slli_epi32(index, 27)));
+}
+inline F32 Lookup32(const Table32& table, U32 index) {
+  return {HalfLookup32(table, index.low), HalfLookup32(table, index.high)};
 }
 inline F32 Gather(const float* levels, U32 index) {
   return {_mm256_i32gather_ps(levels, index.low, sizeof(float)),

@@ -52,6 +52,12 @@ inline F32 Sub(F32 a, F32 b) { return _mm512_sub_ps(a, b); }
 inline F32 Mul(F32 a, F32 b) { return _mm512_mul_ps(a, b); }
 inline F32 Div(F32 a, F32 b) { return _mm512_div_ps(a, b); }
 inline F32 Fma(F32 a, F32 b, F32 c) { return _mm512_fmadd_ps(a, b, c); }
+// Rounded to a neighbour of the quotient first; the exact remainder then decides.
+inline F32 Quotient(F32 a, F32 b, F32 inverse) {
+  F32 q = Mul(a, inverse);
+  q = Fma(_mm512_fnmadd_ps(b, q, a), inverse, q);
+  return Fma(_mm512_fnmadd_ps(b, q, a), inverse, q);
+}
 inline F32 Sqrt(F32 a) { return _mm512_sqrt_ps(a); }
 inline F32 Max(F32 a, F32 b) { return _mm512_max_ps(a, b); }
 inline F32 Min(F32 a, F32 b) { return _mm512_min_ps(a, b); }
@@ -145,6 +151,15 @@ inline U32 ShiftRight(U32 a) {
 // Tables.
 inline Table16 LoadTable(const float* levels) { return _mm512_loadu_ps(levels); }
 inline F32 Lookup(const Table16& table, U32 index) { return _mm512_permutexvar_ps(index, table); }
+struct Table32 {
+  Table16 lower, upper;
+};
+inline Table32 LoadTable32(const float* levels) {
+  return {LoadTable(levels), LoadTable(levels + 16)};
+}
+inline F32 Lookup32(const Table32& table, U32 index) {
+  return _mm512_permutex2var_ps(table.lower, index, table.upper);
+}
 inline F32 Gather(const float* levels, U32 index) {
   return _mm512_i32gather_ps(index, levels, sizeof(float));
 }

@@ -105,6 +105,16 @@ inline F32 Mul(F32 a, F32 b) {
 inline F32 Div(F32 a, F32 b) {
   return EachQuarter<F32>([](auto x, auto y) { return vdivq_f32(x, y); }, a, b);
 }
+// Rounded to a neighbour of the quotient first; the exact remainder then decides.
+inline F32 Quotient(F32 a, F32 b, F32 inverse) {
+  return EachQuarter<F32>(
+      [](auto x, auto y, auto z) {
+        float32x4_t q = vmulq_f32(x, z);
+        q = vfmaq_f32(q, vfmsq_f32(x, y, q), z);
+        return vfmaq_f32(q, vfmsq_f32(x, y, q), z);
+      },
+      a, b, inverse);
+}
 inline F32 Sqrt(F32 a) {
   return EachQuarter<F32>([](auto x) { return vsqrtq_f32(x); }, a);
 }
@@ -239,6 +249,20 @@ inline F32 Lookup(const Table16& table, U32 index) {
         return vreinterpretq_f32_u8(vqtbl4q_u8(table, vreinterpretq_u8_u32(bytes)));
       },
       index);
+}
+struct Table32 {
+  Table16 lower, upper;
+};
+inline Table32 LoadTable32(const float* levels) {
+  return {LoadTable(levels), LoadTable(levels + 16)};
+}
+inline F32 Lookup32(const Table32& table, U32 index) {
+  const F32 lower = Lookup(table.lower, index), upper = Lookup(table.upper, index);
+  return EachQuarter<F32>(
+      [](auto x, auto below, auto above) {
+        return vbslq_f32(vtstq_u32(x, vdupq_n_u32(16)), above, below);
+      },
+      index, lower, upper);
 }
 inline F32 Gather(const float* levels, U32 index) {
   return EachQuarter<F32>(

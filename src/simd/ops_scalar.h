@@ -113,6 +113,9 @@ inline F32 Mul(F32 a, F32 b) {
 inline F32 Div(F32 a, F32 b) {
   return EachLane<F32>([&](int i) { return a.lane[i] / b.lane[i]; });
 }
+inline F32 Quotient(F32 a, F32 b, F32 inverse) {
+  return EachLane<F32>([&](int i) { return inverse.lane[i] == 0 ? 0.0f : a.lane[i] / b.lane[i]; });
+}
 inline F32 Sqrt(F32 a) {
   return EachLane<F32>([&](int i) { return __builtin_sqrtf(a.lane[i]); });
 }
@@ -198,6 +201,17 @@ inline Table16 LoadTable(const float* levels) {
 }
 inline F32 Lookup(const Table16& table, U32 index) {
   return EachLane<F32>([&](int i) { return table.level[index.lane[i] & 15]; });
+}
+struct Table32 {
+  float level[32];
+};
+inline Table32 LoadTable32(const float* levels) {
+  Table32 table;
+  for (int i = 0; i < 32; ++i) table.level[i] = levels[i];
+  return table;
+}
+inline F32 Lookup32(const Table32& table, U32 index) {
+  return EachLane<F32>([&](int i) { return table.level[index.lane[i] & 31]; });
 }
 inline F32 Gather(const float* levels, U32 index) {
   return EachLane<F32>([&](int i) { return levels[index.lane[i]]; });
