@@ -71,9 +71,9 @@ void BenchSeal(benchmark::State& state, const SealCase& c) {
   uint8_t* values = exact.get() + rows.ValueOffset(kPageTokens);
   rows.WriteValues(values, 0, kPageTokens, x.data(), kDim);
 
-  const SealJob job = *SealJobOf(side, 0);
-  const Memory scratch =
-      Allocate(std::max(SealScratchBytes(side), SealScratchFloats(job) * sizeof(float)));
+  const SealJob job = SealJobOf(side, 0).value_or(SealJob{});
+  const Memory scratch = Allocate(c.table != nullptr ? SealScratchFloats(job) * sizeof(float)
+                                                     : SealScratchBytes(side));
   std::vector<float> read(static_cast<size_t>(kPageTokens) * kDim);
   PageDescriptor descriptor;
   const double start = CpuSeconds();
@@ -117,17 +117,26 @@ void BenchWrite(benchmark::State& state, const KernelTable* table, SideKind kind
       (CpuSeconds() - start) * 1e9 / (static_cast<double>(state.iterations()) * x.size());
 }
 
+// Sides of the presets, then every family, with and without steps; last what has no kernel.
+constexpr const char* kSides[] = {
+    "u8/ch",         "had:i8/tok",     "u4/ch",     "had:lm4/tok", "u3/ch",     "had:lm3/tok",
+    "rn2/ch",        "had:lm2/tok",    "u4/tok",    "u4/tok32",    "u4/tok64",  "u4/tok:clip0.9",
+    "i8/tok",        "i8/ch",          "u2/ch32",   "u5/tok",      "u6/ch",     "had:u4/tok",
+    "rn4/tok",       "nf4/tok",        "nf4/tok64", "lm4/tok",     "lm4/ch",    "lm3/tok32",
+    "had:lm3/tok32", "mu:had:lm4/tok", "had:u4/ch", "e4m3/page",   "e5m2/page", "q8_0",
+    "q5_1",          "q5_0",           "q4_1",      "q4_0",        "had:q4_0"};
+constexpr const char* kSidesOfCodecs[] = {"iq4_nl", "mxfp4", "nvfp4"};
+
+void RegisterSeal(const std::string& side, const std::string& name, const KernelTable* table) {
+  benchmark::RegisterBenchmark(("seal_k/" + side + "/" + name).c_str(), BenchSeal,
+                               SealCase{side, SideKind::kKey, table});
+  if (side.substr(0, 2) == "mu") return;
+  benchmark::RegisterBenchmark(("seal_v/" + side + "/" + name).c_str(), BenchSeal,
+                               SealCase{side, SideKind::kValue, table});
+}
+
 void RegisterTarget(const std::string& name, const KernelTable* table) {
-  for (const char* side : {"u4/tok", "u4/ch", "i8/tok", "i8/ch", "u2/ch32", "rn2/ch", "rn4/tok",
-                           "nf4/tok", "lm4/tok", "lm4/ch", "had:u4/tok", "had:lm4/tok",
-                           "mu:had:lm4/tok", "u5/tok", "u6/ch", "had:lm3/tok32"}) {
-    const std::string text = side;
-    benchmark::RegisterBenchmark(("seal_k/" + text + "/" + name).c_str(), BenchSeal,
-                                 SealCase{text, SideKind::kKey, table});
-    if (text.substr(0, 2) == "mu") continue;
-    benchmark::RegisterBenchmark(("seal_v/" + text + "/" + name).c_str(), BenchSeal,
-                                 SealCase{text, SideKind::kValue, table});
-  }
+  for (const char* side : kSides) RegisterSeal(side, name, table);
   if (table == nullptr) return;
   for (const int run : {1, 16, 128}) {
     const std::string suffix = "/run" + std::to_string(run) + "/" + name;
@@ -145,6 +154,7 @@ void RegisterAll() {
     if (entries[i].supported) RegisterTarget(entries[i].table->name, entries[i].table);
   }
   RegisterTarget("codec", nullptr);
+  for (const char* side : kSidesOfCodecs) RegisterSeal(side, "codec", nullptr);
 }
 
 }  // namespace

@@ -22,6 +22,18 @@ std::optional<SealRule> RuleOf(Code code) {
       return SealRule::kLloydMax;
     case Code::kRn:
       return SealRule::kRangeNormalised;
+    case Code::kQ5_1:
+    case Code::kQ4_1:
+      return SealRule::kBlockMinimum;
+    case Code::kQ5_0:
+    case Code::kQ4_0:
+      return SealRule::kBlockCentred;
+    case Code::kQ8_0:
+      return SealRule::kBlockSigned;
+    case Code::kE4m3:
+      return SealRule::kE4m3;
+    case Code::kE5m2:
+      return SealRule::kE5m2;
     default:
       return std::nullopt;
   }
@@ -50,15 +62,16 @@ std::optional<SealJob> SealJobOf(const SideFormat& side, int first_token) {
   job.per_channel = side.axis == Axis::kChannel;
   job.mean = side.mean;
   job.norm = side.tunes.norm;
+  job.one = side.tunes.one;
   job.dim = side.dim;
   job.padded_dim = side.padded_dim;
   job.bits = side.bits;
-  job.group = side.group;
+  job.group = side.axis == Axis::kPage ? side.dim : side.group;
   job.hadamard = side.hadamard;
   job.first_token = first_token;
   job.clip = ClipOf(side);
   job.zero_code = ZeroCode(side.codec->levels, side.bits);
-  if (*rule != SealRule::kUnsigned && *rule != SealRule::kSigned) {
+  if (side.code == Code::kNf || side.code == Code::kLm || side.code == Code::kRn) {
     const LevelTable table = LevelTableOf(side.code, side.bits);
     job.levels = table.levels;
     job.step = table.step;
@@ -88,8 +101,11 @@ void PageSealer::SealOneSide(const SideFormat& side, const uint8_t* exact, int f
     return;
   }
   if (const std::optional<SealJob> job = SealJobOf(side, first_token)) {
-    kernels_.seal(*job, exact, page + part.meta_offset, page + part.codes_offset,
-                  static_cast<float*>(scratch_.get()));
+    const SealResult result =
+        kernels_.seal(*job, exact, page + part.meta_offset, page + part.codes_offset,
+                      static_cast<float*>(scratch_.get()));
+    (job->key ? descriptor->k_page_scale : descriptor->v_page_scale) = result.page_scale;
+    descriptor->clipped_values += result.clipped;
     return;
   }
   rows_.resize(static_cast<size_t>(kPageTokens) * side.dim);

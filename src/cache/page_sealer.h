@@ -1,9 +1,9 @@
 // PageSealer: makes the sealed representation of a complete page of one layer from its exact one.
 //
-// The only place where the cache quantizes. A side whose code is exact is copied as it is; uniform
-// and table codes have a kernel, every other code is sealed by its codec (quant/page.h). The bytes
-// are the codec's in either case.
-// Thread-safety: one object belongs to one worker; it keeps the scratch between pages.
+// The only place where the cache quantizes. A side whose code is exact is copied as it is; iq4_nl,
+// mxfp4 and nvfp4 are sealed by their codecs (quant/page.h), every other code by a kernel. The
+// bytes are the codec's in either case. Thread-safety: one object belongs to one worker; it keeps
+// the scratch between pages.
 #ifndef SHORTHAND_CACHE_PAGE_SEALER_H_
 #define SHORTHAND_CACHE_PAGE_SEALER_H_
 

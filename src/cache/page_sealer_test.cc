@@ -3,6 +3,7 @@
 #include "cache/page_sealer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <string>
@@ -16,7 +17,7 @@ namespace shorthand {
 namespace {
 
 constexpr int kDims[] = {8, 16, 64, 80, 96, 128, 256};
-constexpr int kFirstTokens[] = {0, 3, 17, 127, 128};
+constexpr int kSinks[] = {3, 17, 127, 128, 32};
 
 // Values of a side that f16 holds exactly, by name.
 struct Data {
@@ -46,6 +47,16 @@ std::vector<Data> AllData(int dim) {
       {"subnormals", filled([&](size_t) { return pick({0x1p-24f, -0x3p-24f, 0x1p-20f}); })},
       // Quarters: with the scales that result, many quotients are ties.
       {"ties", filled([&](size_t) { return static_cast<float>(generator() % 61) / 4 - 7.5f; })},
+      // Scales of 1 or 1/2, if the first value of 32 is the loudest: ties of blocks.
+      {"halves up to 127",
+       filled([&](size_t i) { return i % 32 == 0 ? 127 : generator() % 509 * 0.5f - 127; })},
+      {"halves from -8",
+       filled([&](size_t i) { return i % 32 == 0 ? -8 : generator() % 32 * 0.5f - 7.5f; })},
+      {"halves from 0 to 31",
+       filled([&](size_t i) { return i % 32 < 2 ? i % 32 * 31.0f : generator() % 63 * 0.5f; })},
+      // Around and below the least normal number of e4m3.
+      {"sixteenths of 2^-9",
+       filled([&](size_t) { return (generator() % 1024 - 512.0f) * 0x1p-13f; })},
       {"outlier", filled([&](size_t) { return normal(generator) / 16; })},
   };
   all.back().x[n * 5 / 7] = 1000.0f;
@@ -70,6 +81,9 @@ struct Reference {
       : page(layer.sealed.bytes, 0x55) {
     descriptor.first_token = first;
     const SealedSide k(layer.k, x, first), v(layer.v, x, first);
+    descriptor.k_page_scale = k.descriptor.k_page_scale;
+    descriptor.v_page_scale = v.descriptor.v_page_scale;
+    descriptor.clipped_values = k.descriptor.clipped_values + v.descriptor.clipped_values;
     std::copy(k.page.begin(), k.page.end(), page.begin() + layer.sealed.k.meta_offset);
     std::copy(v.page.begin(), v.page.end(), page.begin() + layer.sealed.v.meta_offset);
   }
@@ -102,23 +116,39 @@ void CheckPage(const LayerFormat& layer, const Data& data, int first) {
         << ", metadata of V from " << layer.sealed.v.meta_offset << ", codes of V from "
         << layer.sealed.v.codes_offset;
     EXPECT_EQ(descriptor.first_token, want.descriptor.first_token);
-    EXPECT_EQ(descriptor.clipped_values, 0u);
+    EXPECT_EQ(descriptor.clipped_values, want.descriptor.clipped_values);
+    EXPECT_EQ(descriptor.k_page_scale, want.descriptor.k_page_scale);
+    EXPECT_EQ(descriptor.v_page_scale, want.descriptor.v_page_scale);
   }
 }
 
 bool HasKernel(const Codec& codec) {
-  return codec.document == "uniform" || codec.document == "table";
+  return codec.code != Code::kIq4Nl && codec.scale_type != ScaleType::kE8m0 &&
+         codec.scale_type != ScaleType::kUe4m3;
 }
 
-// One format as keys and as values, over all data and first tokens.
+// The groups that a code may have in a head of `dim`, as text.
+std::vector<std::string> GroupsOf(const Codec& codec, int dim) {
+  if (codec.scale_type == ScaleType::kPage) return {"/page"};
+  if (codec.fixed_group != 0) {
+    return dim % codec.fixed_group == 0 ? std::vector<std::string>{""} : std::vector<std::string>{};
+  }
+  std::vector<std::string> groups = {"/tok", "/ch", "/ch32"};
+  if (dim % 32 == 0) groups.push_back("/tok32");
+  if (dim % 64 == 0) groups.push_back("/tok64");
+  return groups;
+}
+
+// One format as keys and as values: all data without sinks, and each with one number of sinks.
 void CheckFormat(const std::string& key_text, const std::string& value_text, int dim) {
   const LayerFormat layer = LayerOf(ResolveText(key_text, SideKind::kKey, dim),
                                     ResolveText(value_text, SideKind::kValue, dim));
   ASSERT_TRUE(SealJobOf(layer.k, 0).has_value());
-  for (const Data& data : AllData(dim)) {
-    for (const int first : kFirstTokens) {
+  const std::vector<Data> all = AllData(dim);
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (const int first : {0, kSinks[i % std::size(kSinks)]}) {
       SCOPED_TRACE(key_text + ", head of " + std::to_string(dim));
-      CheckPage(layer, data, first);
+      CheckPage(layer, all[i], first);
       if (::testing::Test::HasFatalFailure()) return;
     }
   }
@@ -129,9 +159,7 @@ class PageSealerTest : public ::testing::TestWithParam<int> {};
 TEST_P(PageSealerTest, EveryCodeAndGroupAsItsCodec) {
   for (const Codec& codec : Registry()) {
     if (!HasKernel(codec)) continue;
-    for (const std::string group : {"/tok", "/tok32", "/tok64", "/ch", "/ch32"}) {
-      if (group == "/tok32" && GetParam() % 32 != 0) continue;
-      if (group == "/tok64" && GetParam() % 64 != 0) continue;
+    for (const std::string& group : GroupsOf(codec, GetParam())) {
       const std::string text = std::string(codec.name) + group;
       CheckFormat(text, text, GetParam());
       if (HasFatalFailure()) return;
@@ -141,10 +169,12 @@ TEST_P(PageSealerTest, EveryCodeAndGroupAsItsCodec) {
 
 TEST_P(PageSealerTest, StepsAndTunesAsTheirCodec) {
   const std::tuple<const char*, const char*> formats[] = {
-      {"mu:u4/tok", "had:u4/tok"},          {"mu:had:lm4/tok", "had:lm4/tok"},
-      {"had:u2/ch32", "had:lm3/ch"},        {"had:i8/tok", "had:rn3/ch32"},
-      {"u4/tok:clip0.9", "u3/ch:clip0.75"}, {"rn3/ch:clip0.9", "i4/tok:clip0.5"},
-      {"had:lm2/tok:norm", "lm4/ch:norm"},  {"mu:lm4/tok:norm", "lm3/tok:norm"}};
+      {"mu:u4/tok", "had:u4/tok"},           {"mu:had:lm4/tok", "had:lm4/tok"},
+      {"had:u2/ch32", "had:lm3/ch"},         {"had:i8/tok", "had:rn3/ch32"},
+      {"u4/tok:clip0.9", "u3/ch:clip0.75"},  {"rn3/ch:clip0.9", "i4/tok:clip0.5"},
+      {"had:lm2/tok:norm", "lm4/ch:norm"},   {"mu:lm4/tok:norm", "lm3/tok:norm"},
+      {"mu:e4m3/page", "had:e4m3/page"},     {"mu:had:e5m2/page", "had:e5m2/page:one"},
+      {"had:e4m3/page:one", "e4m3/page:one"}};
   for (const auto& [key, value] : formats) {
     CheckFormat(key, value, GetParam());
     if (HasFatalFailure()) return;
@@ -152,6 +182,19 @@ TEST_P(PageSealerTest, StepsAndTunesAsTheirCodec) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Heads, PageSealerTest, ::testing::ValuesIn(kDims));
+
+class BlockSealerTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(BlockSealerTest, BlocksWithStepsAsTheirCodec) {
+  const std::tuple<const char*, const char*> formats[] = {
+      {"mu:q4_0", "had:q4_1"}, {"had:q5_1", "had:q5_0"}, {"mu:had:q8_0", "had:q8_0"}};
+  for (const auto& [key, value] : formats) {
+    CheckFormat(key, value, GetParam());
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Heads, BlockSealerTest, ::testing::Values(32, 96, 128));
 
 TEST(PageSealerFormatsTest, OtherCodesHaveNoKernel) {
   for (const Codec& codec : Registry()) {

@@ -121,8 +121,8 @@ struct KernelTable {
 
   // Seals one side (seal.h): exact f16 elements, [8][dim][16] or [128][dim], to its parts of a
   // page. `scratch`: SealScratchFloats(job).
-  void (*seal)(const SealJob& job, const void* exact, uint8_t* meta, uint8_t* codes,
-               float* scratch);
+  SealResult (*seal)(const SealJob& job, const void* exact, uint8_t* meta, uint8_t* codes,
+                     float* scratch);
 
   // 2^x for every lane of x [n], n a multiple of 16: the one exp2 of the project, for tests.
   void (*exp2)(float* x, int n);

@@ -1,9 +1,8 @@
-// What the sealing kernel is told about one side of a page: a format of the uniform or table
-// families, reduced to plain numbers.
+// What the sealing kernel is told about one side of a page: a format, reduced to plain numbers.
 //
-// The rules are those of docs/formats/uniform.md and table.md, the bytes those of the codecs in
-// src/quant. Only <cstddef> and <cstdint> are included here: target files may include this header.
-// Thread-safety: plain data.
+// The rules are those of docs/formats/uniform.md, table.md, ggml.md and fp8.md, the bytes those of
+// the codecs in src/quant. Only <cstddef> and <cstdint> are included here: target files may include
+// this header. Thread-safety: plain data.
 #ifndef SHORTHAND_KERNELS_SEAL_H_
 #define SHORTHAND_KERNELS_SEAL_H_
 
@@ -19,6 +18,17 @@ enum class SealRule : uint8_t {
   kNormalFloat,      // nfB: largest magnitude
   kLloydMax,         // lmB: root mean square, then fitted to the chosen levels
   kRangeNormalised,  // rnB: middle and half of the range
+  kBlockMinimum,     // q4_1 q5_1: least and largest value
+  kBlockCentred,     // q4_0 q5_0: the value with the largest magnitude
+  kBlockSigned,      // q8_0: largest magnitude
+  kE4m3,             // largest magnitude of the page
+  kE5m2,
+};
+
+// What does not stand in a page's bytes: of kE4m3 and kE5m2, else zeros.
+struct SealResult {
+  float page_scale;
+  uint32_t clipped;  // values beyond the largest code although the scale was given
 };
 
 struct SealJob {
@@ -27,6 +37,7 @@ struct SealJob {
   bool per_channel;  // scales; else per token
   bool mean;         // keys: the page mean is subtracted
   bool norm;         // kLloydMax: the scale keeps the norm instead of the least squared error
+  bool one;          // kE4m3, kE5m2: the scale is 1
   int dim;
   int padded_dim;       // a multiple of 16
   int bits;             // 2 3 4 5 6 8; tables up to 4
@@ -39,9 +50,17 @@ struct SealJob {
   uint8_t zero_code;    // what padding channels and skipped tokens hold
 };
 
-// Scales of a side.
+// Scales of a side; with one for the page as many as tokens, all the same.
 constexpr int SealScaleCount(const SealJob& job) {
   return job.per_channel ? 128 / job.group * job.padded_dim : job.dim / job.group * 128;
+}
+
+constexpr bool HasPageScale(const SealJob& job) {
+  return job.rule == SealRule::kE4m3 || job.rule == SealRule::kE5m2;
+}
+constexpr bool HasOffset(const SealJob& job) {
+  return job.rule == SealRule::kUnsigned || job.rule == SealRule::kRangeNormalised ||
+         job.rule == SealRule::kBlockMinimum;
 }
 
 // Tokens or channels, whichever have scales, that are sealed at a time: their values stay in the
@@ -49,8 +68,10 @@ constexpr int SealScaleCount(const SealJob& job) {
 inline constexpr int kSealChunk = 32;
 
 // Scales per token need no other tokens, scales per channel no other channels, unless channels are
-// transformed.
-constexpr bool SealsAtOnce(const SealJob& job) { return job.per_channel && job.hadamard > 1; }
+// transformed. A page's scale needs everything.
+constexpr bool SealsAtOnce(const SealJob& job) {
+  return HasPageScale(job) || (job.per_channel && job.hadamard > 1);
+}
 
 // What of a side is in the working memory at a time, in tiles of 16 lanes: tokens of keys, channels
 // of values.

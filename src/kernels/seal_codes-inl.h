@@ -1,4 +1,4 @@
-// Sealing, third part: values to codes by rounded scales, codes to lines of 64 bytes. Compiled per
+// Sealing, third part: values to codes, codes to lines of 64 bytes. Compiled per
 // target, after that target's ops file.
 //
 // The inverse of unpack-inl.h, in the same order of tiles.
@@ -6,6 +6,7 @@
 #ifndef SHORTHAND_KERNELS_SEAL_CODES_INL_H_
 #define SHORTHAND_KERNELS_SEAL_CODES_INL_H_
 
+#include "kernels/seal_coders-inl.h"
 #include "kernels/seal_groups-inl.h"
 #include "kernels/unpack-inl.h"
 
@@ -61,76 +62,6 @@ inline void PackTiles(int bits, const U32 (&tiles)[kGroupTiles], uint8_t* lines)
       break;
   }
 }
-
-// What values are coded by: 16 numbers each, or the same one in every lane.
-struct Unit {
-  F32 offset, size, inverse;  // size and inverse 0: values are taken for zero
-  F32 Quotient(F32 x) const { return shorthand::Quotient(Sub(x, offset), size, inverse); }
-};
-
-// How a value becomes a code, as types. `at` is where it stands in the working memory, `bias` is
-// added to every byte of a word of four codes.
-//
-// Equally spaced levels from `low` to `high`.
-struct UniformCoder {
-  F32 low, high;
-  U32 bias;
-  explicit UniformCoder(const SealJob& job) {
-    const int middle = 1 << (job.bits - 1);
-    const bool is_signed = job.rule == SealRule::kSigned;
-    low = Set(static_cast<float>(is_signed ? 1 - middle : 0));
-    high = Set(static_cast<float>(is_signed ? middle - 1 : 2 * middle - 1));
-    bias = SetBits(is_signed ? middle * 0x01010101u : 0u);
-  }
-  U32 operator()(F32 x, const Unit& unit, size_t) const {
-    return Round(Min(Max(unit.Quotient(x), low), high));
-  }
-};
-
-// Tables: the number of midpoints between neighbouring levels that lie below. They are more than 4
-// apart, so of 32 intervals of length 4, those of the nearest multiples, each has at most one: how
-// many lie below the interval, and a comparison. Levels are kept for the fit.
-struct TableCoder {
-  static constexpr int kIntervals = 32;
-  Table32 counts,
-      midpoints;  // of intervals; counts as integers, infinity where there is no midpoint
-  Table16 levels;
-  U32 bias;
-  float* chosen;  // null: not kept
-
-  // The interval's number in the lowest bits. Adding 1.5 * 2^23 rounds to an integer.
-  static U32 IntervalOf(F32 y) {
-    const F32 within = Min(Max(y, Set(-64.0f)), Set(60.0f));
-    return BitsOf(Fma(within, Set(0.25f), Set(0x1.8p23f + kIntervals / 2)));
-  }
-  TableCoder(const SealJob& job, float* levels_out) : chosen(levels_out) {
-    float padded[kLanes] = {}, middles[kLanes], intervals[kLanes];
-    for (float& m : middles) m = __builtin_inff();
-    const int last = (1 << job.bits) - 1;
-    for (int i = 0; i <= last; ++i) padded[i] = job.levels[i];
-    for (int i = 0; i < last; ++i) middles[i] = (padded[i] + padded[i + 1]) / 2;
-    Store(Convert(And(IntervalOf(Load(middles)), SetBits(kIntervals - 1))), intervals);
-    float below[kIntervals], middle[kIntervals];
-    for (int i = 0, count = 0; i < kIntervals; ++i) {
-      below[i] = __builtin_bit_cast(float, count);
-      const bool has_one = count < last && intervals[count] == static_cast<float>(i);
-      middle[i] = has_one ? middles[count++] : __builtin_inff();
-    }
-    levels = LoadTable(padded);
-    counts = LoadTable32(below);
-    midpoints = LoadTable32(middle);
-    bias = SetBits(0);
-  }
-  U32 operator()(F32 x, const Unit& unit, size_t at) const {
-    const F32 y = unit.Quotient(x);
-    const U32 interval = IntervalOf(y);
-    const F32 count = Lookup32(counts, interval), midpoint = Lookup32(midpoints, interval);
-    const F32 next = FloatOf(AddBits(BitsOf(count), SetBits(1)));
-    const U32 code = BitsOf(IfLess(midpoint, y, next, count));
-    if (chosen != nullptr) Store(Lookup(levels, code), chosen + at);
-    return code;
-  }
-};
 
 // What the encoder reads and writes besides the view.
 struct CodeTask {

@@ -191,12 +191,21 @@ struct Extremes {
 };
 
 // Least and largest value of the g-th group for the 16 scales from `at` on. Infinite, with low
-// above high, for an empty group.
+// above high, for an empty group. Zeros of both signs: the order of folding decides.
 inline Extremes ExtremesOf(const SealView& view, const float* x, int g, int at) {
   const F32 infinity = Set(__builtin_inff()), minus_infinity = Set(-__builtin_inff());
   const auto value = [x](size_t i) { return Load(x + i); };
   return {FoldStrided(view, g, at, infinity, value, [](F32 a, F32 b) { return Min(b, a); }),
           FoldStrided(view, g, at, minus_infinity, value, [](F32 a, F32 b) { return Max(b, a); })};
+}
+
+// Of the g-th group's values the first of those with the largest magnitude.
+inline F32 LoudestOf(const SealView& view, const float* x, int g, int at) {
+  return FoldInTurn(
+      view, g, at, Set(0.0f), [x](size_t i) { return Load(x + i); },
+      [](F32 loudest, F32 value) {
+        return IfLess(Magnitude(loudest), Magnitude(value), value, loudest);
+      });
 }
 
 // Sums of a * b over the g-th group for the 16 scales from `at` on.

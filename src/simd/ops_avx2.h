@@ -261,6 +261,7 @@ inline U32 LoadWord(const void* p) {
   return SetBits(static_cast<uint32_t>(word));
 }
 inline U32 Round(F32 a) { return {_mm256_cvtps_epi32(a.low), _mm256_cvtps_epi32(a.high)}; }
+inline U32 Truncate(F32 a) { return {_mm256_cvttps_epi32(a.low), _mm256_cvttps_epi32(a.high)}; }
 // The low bytes of eight words, as the low eight bytes.
 inline __m128i LowBytes(__m256i a) {
   const __m256i pick =

@@ -182,6 +182,7 @@ inline U32 DotWide(U32 sum, U32 a, U32 b) { return _mm512_dpbusd_epi32(sum, a, b
 inline U32 Dot(U32 sum, U32 a, U32 b) { return DotWide(sum, a, b); }
 inline U32 DotSmall(U32 sum, U32 a, U32 b) { return DotWide(sum, a, b); }
 inline U32 Round(F32 a) { return _mm512_cvtps_epi32(a); }
+inline U32 Truncate(F32 a) { return _mm512_cvttps_epi32(a); }
 inline void StoreBytes(U32 a, uint8_t* p) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a));
 }

@@ -313,6 +313,9 @@ inline U32 DotSmall(U32 sum, U32 a, U32 b) { return DotWide(sum, a, b); }
 inline U32 Round(F32 a) {
   return EachQuarter<U32>([](auto x) { return vreinterpretq_u32_s32(vcvtnq_s32_f32(x)); }, a);
 }
+inline U32 Truncate(F32 a) {
+  return EachQuarter<U32>([](auto x) { return vreinterpretq_u32_s32(vcvtq_s32_f32(x)); }, a);
+}
 inline void StoreBytes(U32 a, uint8_t* p) {
   vst1q_u8(p, vuzp1q_u8(vreinterpretq_u8_u16(LowHalves(a.q0, a.q1)),
                         vreinterpretq_u8_u16(LowHalves(a.q2, a.q3))));

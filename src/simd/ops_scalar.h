@@ -262,6 +262,10 @@ inline U32 Round(F32 a) {
     return __builtin_bit_cast(uint32_t, shifted) - 0x4b400000u;
   });
 }
+inline U32 Truncate(F32 a) {
+  return EachLane<U32>(
+      [&](int i) { return static_cast<uint32_t>(static_cast<int32_t>(a.lane[i])); });
+}
 inline void StoreBytes(U32 a, uint8_t* p) {
   for (int i = 0; i < kLanes; ++i) p[i] = static_cast<uint8_t>(a.lane[i]);
 }

@@ -1,0 +1,177 @@
+// Sealing, the scales: what groups have in common becomes scales, offsets, and units to divide by.
+// Compiled per target, after that target's ops file.
+//
+// Every float operation is the codec's own, in its order: divisions are divisions, products are
+// rounded before they are added.
+// Thread-safety: touches only its arguments.
+#ifndef SHORTHAND_KERNELS_SEAL_SCALES_INL_H_
+#define SHORTHAND_KERNELS_SEAL_SCALES_INL_H_
+
+#include "kernels/seal_groups-inl.h"
+#include "kernels/seal_steps-inl.h"
+
+namespace shorthand {
+namespace {
+
+// The working memory of a seal, cut out of one buffer.
+struct SealScratch {
+  float* x;       // as SealView places elements
+  float* chosen;  // same shape: the levels of the codes
+  float* units;   // [groups][width], as all up to the means
+  float* inverses;
+  float* offsets;
+  float* squares;       // sums of squares
+  uint16_t* stored[2];  // scales and offsets in f16
+  float* means;         // [padded_dim]
+  uint16_t* mean;       // the same in f16
+
+  SealScratch(const SealJob& job, float* at) {
+    const auto take = [&at](size_t floats) {
+      float* piece = at;
+      at += floats;
+      return piece;
+    };
+    const size_t slots = SealWindowFloats(job);
+    const size_t scales = SealScaleCount(job);
+    x = take(slots);
+    chosen = take(slots);
+    units = take(scales);
+    inverses = take(scales);
+    offsets = take(scales);
+    squares = take(scales);
+    for (auto& part : stored) part = reinterpret_cast<uint16_t*>(take(scales));
+    means = take(job.padded_dim);
+    mean = reinterpret_cast<uint16_t*>(take(job.padded_dim));
+  }
+};
+
+// Stores the f16 nearest to x, zero outside `mask`, and returns it widened again.
+inline F32 StoreScale(F32 x, U32 mask, uint16_t* p) {
+  StoreFiniteF16(Choose(mask, x, Set(0.0f)), p);
+  return LoadF16(p);
+}
+
+// What values are divided by, and its inverse: with both 0 all values are taken for zero.
+inline void StoreUnit(F32 unit, int i, const SealScratch& s) {
+  const F32 zero = Set(0.0f);
+  Store(unit, s.units + i);
+  Store(IfLess(zero, unit, Div(Set(1.0f), unit), zero), s.inverses + i);
+}
+
+// Scale, offset and unit of the 16 groups whose scales stand at `i`.
+inline void StoreScales(F32 scale, F32 offset, U32 mask, int i, const SealScratch& s) {
+  StoreUnit(StoreScale(scale, mask, s.stored[0] + i), i, s);
+  Store(StoreScale(offset, mask, s.stored[1] + i), s.offsets + i);
+}
+
+// Those that follow from the group's extremes.
+inline void ScalesFromExtremes(const SealJob& job, const Extremes& extremes, U32 mask, int i,
+                               const SealScratch& s) {
+  // Adding 0 gives a zero its positive sign.
+  const F32 clip = Set(job.clip), zero = Set(0.0f);
+  const F32 least = Add(extremes.low, zero), most = Add(extremes.high, zero);
+  const F32 low = Mul(clip, least), high = Mul(clip, most);
+  const F32 magnitude = Max(most, Sub(zero, least));
+  const int top = (1 << job.bits) - 1;
+  switch (job.rule) {
+    case SealRule::kUnsigned:
+      return StoreScales(Div(Sub(high, low), Set(static_cast<float>(top))), low, mask, i, s);
+    case SealRule::kRangeNormalised:
+      return StoreScales(Mul(Div(Sub(high, low), Set(2.0f)), Set(job.step)),
+                         Div(Add(high, low), Set(2.0f)), mask, i, s);
+    case SealRule::kSigned:
+      return StoreScales(Div(Mul(clip, magnitude), Set(static_cast<float>(top / 2))), zero, mask, i,
+                         s);
+    default:
+      return StoreScales(Mul(magnitude, Set(job.step)), zero, mask, i, s);
+  }
+}
+
+// ggml's blocks of a group: codes by the inverse of the scale before it is rounded, which counts as
+// 0 if it is not finite, and by the offset before it is rounded.
+inline void BlockScales(const SealJob& job, const SealView& view, U32 mask, int g, int at,
+                        const SealScratch& s) {
+  const int i = g * view.width() + at, middle = 1 << (job.bits - 1);
+  const F32 zero = Set(0.0f);
+  F32 scale, offset = zero;
+  if (job.rule == SealRule::kBlockCentred) {
+    scale = Div(LoudestOf(view, s.x, g, at), Set(static_cast<float>(-middle)));
+  } else {
+    const Extremes extremes = ExtremesOf(view, s.x, g, at);
+    if (job.rule == SealRule::kBlockSigned) {
+      const F32 magnitude = Max(extremes.high, Sub(zero, extremes.low));
+      scale = Div(magnitude, Set(static_cast<float>(middle - 1)));
+    } else {
+      scale = Div(Sub(extremes.high, extremes.low), Set(static_cast<float>(2 * middle - 1)));
+      offset = extremes.low;
+    }
+  }
+  const F32 inverse = Div(Set(1.0f), scale);
+  Store(IfLess(Magnitude(inverse), Set(__builtin_inff()), inverse, zero), s.inverses + i);
+  Store(offset, s.offsets + i);
+  StoreScale(scale, mask, s.stored[0] + i);
+  StoreScale(offset, mask, s.stored[1] + i);
+}
+
+// Calls f(g, at, mask) for every 16 of the scales [begin, end) of every group; `mask` has those
+// that are stored.
+template <typename Function>
+inline void ForEachScales(const SealView& view, Span scales, Function f) {
+  for (int g = 0; g < view.groups; ++g) {
+    const Span span = view.GroupSpan(g);
+    for (int at = scales.begin; at < scales.end; at += kLanes) {
+      f(g, at, span.begin < span.end ? LanesWithin(view.valid_width(), at) : SetBits(0));
+    }
+  }
+}
+
+// kE4m3, kE5m2: the page's scale, for every token.
+inline SealResult PageScale(const SealJob& job, const SealView& view, float largest_code,
+                            const SealScratch& s) {
+  const F32 zero = Set(0.0f);
+  F32 top = zero, clipped = zero;
+  ForEachScales(view, {0, kPageSlots}, [&](int g, int at, U32 mask) {
+    const Extremes extremes = ExtremesOf(view, s.x, g, at);
+    top = Max(Choose(mask, Max(extremes.high, Sub(zero, extremes.low)), zero), top);
+    if (!job.one) return;
+    const auto beyond = [&](size_t i) {
+      return IfLess(Set(largest_code), Magnitude(Load(s.x + i)), Set(1.0f), zero);
+    };
+    const auto add = [](F32 a, F32 b) { return Add(a, b); };
+    clipped = Add(clipped, Choose(mask, FoldStrided(view, g, at, zero, beyond, add), zero));
+  });
+  const float scale = job.one ? 1.0f : MaxOfLanes(top) / largest_code;
+  for (int i = 0; i < kPageSlots; i += kLanes) {
+    StoreUnit(Set(scale), i, s);
+    Store(zero, s.offsets + i);
+  }
+  return {scale, static_cast<uint32_t>(SumOfLanes(clipped))};
+}
+
+// kLloydMax: units before the codes are chosen.
+inline void UnitsFromSquares(const SealJob& job, F32 squares, float count, int i,
+                             const SealScratch& s) {
+  const F32 sigma = Sqrt(Div(squares, Set(count)));
+  StoreUnit(Mul(sigma, Set(job.step)), i, s);
+  Store(Set(0.0f), s.offsets + i);
+  Store(squares, s.squares + i);
+}
+
+// kLloydMax: scales fitted to the levels chosen; 0 where all values are.
+inline void FitScales(const SealJob& job, const SealView& view, U32 mask, int g, int at,
+                      const SealScratch& s) {
+  const int i = g * view.width() + at;
+  const F32 squares = Load(s.squares + i), zero = Set(0.0f);
+  // Levels are integers up to 63: sums of up to 1024 squares are exact in any order.
+  SealView any_order = view;
+  any_order.in_turn = false;
+  const F32 level_squares = DotOf(any_order, s.chosen, s.chosen, g, at);
+  const F32 scale = job.norm ? Sqrt(Div(squares, level_squares))
+                             : Div(DotOf(view, s.x, s.chosen, g, at), level_squares);
+  StoreScale(IfLess(zero, squares, scale, zero), mask, s.stored[0] + i);
+}
+
+}  // namespace
+}  // namespace shorthand
+
+#endif  // SHORTHAND_KERNELS_SEAL_SCALES_INL_H_
