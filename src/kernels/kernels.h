@@ -120,7 +120,7 @@ struct KernelTable {
                        void* values);
 
   // Seals one side (seal.h): exact f16 elements, [8][dim][16] or [128][dim], to its parts of a
-  // page. `scratch`: SealScratchFloats(job).
+  // page; the result belongs into the page's descriptor. `scratch`: SealScratchFloats(job).
   SealResult (*seal)(const SealJob& job, const void* exact, uint8_t* meta, uint8_t* codes,
                      float* scratch);
 

@@ -142,17 +142,19 @@ inline F32 FoldStrided(const SealView& view, int g, int at, F32 neutral, Term te
     }
     return FoldTree(results, fold);
   }
-  constexpr int kRows = 4;  // whose chains of folds run side by side
+  // Rows whose chains of folds run side by side.
+  constexpr int kRows = kAccumulators < kLanes ? 4 : kLanes;
   for (int row = 0; row < kLanes; row += kRows) {
-    F32 folded[kRows] = {neutral, neutral, neutral, neutral};
+    F32 folded[kRows];
+    for (F32& f : folded) f = neutral;
     ForEachLaneTile(span, [&](int tile, auto lanes) {
       const size_t start = walk.start + tile * walk.step + row * kLanes;
-#pragma GCC unroll 4
+#pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i) {
         folded[i] = fold(folded[i], ChooseLanes(lanes, term(start + i * kLanes), neutral));
       }
     });
-#pragma GCC unroll 4
+#pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) results[row + i] = folded[i];
   }
   Transpose(results);

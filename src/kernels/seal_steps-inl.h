@@ -32,10 +32,7 @@ inline void KeyMeans(const uint16_t* keys, int dim, int first, float* sums, uint
       for (int i = 0; i < kLanes; ++i) rows[i] = LoadF16(keys + (token * dim) + (c + i) * kLanes);
       Transpose(rows);
       F32 sum = Load(sums + c);
-#pragma GCC unroll 16
-      for (int i = 0; i < kLanes; ++i) {
-        if (token + i >= first) sum = Add(sum, rows[i]);
-      }
+      for (int i = first > token ? first - token : 0; i < kLanes; ++i) sum = Add(sum, rows[i]);
       Store(sum, sums + c);
     }
   }
@@ -43,41 +40,49 @@ inline void KeyMeans(const uint16_t* keys, int dim, int first, float* sums, uint
   for (int c = 0; c < dim; c += kLanes) StoreFiniteF16(Div(Load(sums + c), count), mean + c);
 }
 
-// kRadix vectors at x + i * stride: the butterflies among them, then a factor.
-template <int kRadix>
-inline void ButterfliesAcross(float* x, size_t stride, F32 factor) {
-  F32 v[kRadix];
-#pragma GCC unroll 16
-  for (int i = 0; i < kRadix; ++i) v[i] = Load(x + i * stride);
-  ButterfliesAmong(v);
-#pragma GCC unroll 16
-  for (int i = 0; i < kRadix; ++i) Store(Mul(v[i], factor), x + i * stride);
-}
-
-// The butterflies of x [channels][16] at distances `distance` .. `distance * kRadix / 2`.
-template <int kRadix>
-inline void ButterflyPass(float* x, int channels, int distance, F32 factor) {
-  const size_t stride = static_cast<size_t>(distance) * kLanes;
+// The butterflies at distances `distance` .. `distance * kRadix / 2` among channels that
+// load(channel) gives, then finish(result) -> x [channels][16].
+template <int kRadix, typename LoadChannel, typename Finish>
+inline void ButterflyPass(LoadChannel load, Finish finish, float* x, int channels, int distance) {
   for (int start = 0; start < channels; start += distance * kRadix) {
-    for (int i = start; i < start + distance; ++i) {
-      ButterfliesAcross<kRadix>(x + static_cast<size_t>(i) * kLanes, stride, factor);
+    for (int c = start; c < start + distance; ++c) {
+      F32 v[kRadix];
+#pragma GCC unroll 8
+      for (int i = 0; i < kRadix; ++i) v[i] = load(c + i * distance);
+      ButterfliesAmong(v);
+#pragma GCC unroll 8
+      for (int i = 0; i < kRadix; ++i) Store(finish(v[i]), x + (c + i * distance) * kLanes);
     }
   }
 }
 
-// Hadamard over the channels of x [channels][16].
-inline void HadamardAcross(float* x, int channels, int block) {
-  const F32 one = Set(1.0f), factor = Set(InverseRoot(block));
-  int distance = 1;
-  for (; block / distance > 8; distance *= 8) ButterflyPass<8>(x, channels, distance, one);
+// The last pass of a block, up to 8 butterflies.
+template <typename LoadChannel>
+inline void LastButterflyPass(LoadChannel load, float* x, int channels, int block, int distance) {
+  const F32 factor = Set(InverseRoot(block));
+  const auto finish = [factor](F32 v) { return Mul(v, factor); };
   switch (block / distance) {
     case 8:
-      return ButterflyPass<8>(x, channels, distance, factor);
+      return ButterflyPass<8>(load, finish, x, channels, distance);
     case 4:
-      return ButterflyPass<4>(x, channels, distance, factor);
+      return ButterflyPass<4>(load, finish, x, channels, distance);
     case 2:
-      return ButterflyPass<2>(x, channels, distance, factor);
+      return ButterflyPass<2>(load, finish, x, channels, distance);
   }
+}
+
+// Hadamard over channels that load(channel) gives -> x [channels][16].
+template <typename LoadChannel>
+inline void HadamardAcross(LoadChannel load, float* x, int channels, int block) {
+  if (block <= 8) return LastButterflyPass(load, x, channels, block, 1);
+  const auto reload = [x](int c) { return Load(x + c * kLanes); };
+  const auto as_it_is = [](F32 v) { return v; };
+  ButterflyPass<8>(load, as_it_is, x, channels, 1);
+  int distance = 8;
+  for (; block / distance > 8; distance *= 8) {
+    ButterflyPass<8>(reload, as_it_is, x, channels, distance);
+  }
+  LastButterflyPass(reload, x, channels, block, distance);
 }
 
 // Some tokens and channels, both in multiples of 16, of keys [8][dim][16] -> x, as `view` places
@@ -87,10 +92,13 @@ inline void KeySteps(const SealJob& job, const SealView& view, const uint16_t* k
   for (int token = tokens.begin; token < tokens.end; token += kLanes) {
     const uint16_t* from = keys + static_cast<size_t>(token) * job.padded_dim;
     float* to = x + view.At(token, channels.begin);
-    for (int c = channels.begin; c < channels.end; ++c) {
-      Store(Sub(LoadF16(from + c * kLanes), Set(means[c])), to + (c - channels.begin) * kLanes);
+    const auto load = [&](int c) { return Sub(LoadF16(from + c * kLanes), Set(means[c])); };
+    int c = channels.begin;
+    if (job.hadamard > 1) {
+      HadamardAcross(load, to, job.dim, job.hadamard);
+      c = job.dim;
     }
-    if (job.hadamard > 1) HadamardAcross(to, job.dim, job.hadamard);
+    for (; c < channels.end; ++c) Store(load(c), to + (c - channels.begin) * kLanes);
   }
 }
 
