@@ -34,13 +34,13 @@ struct UniformCoder {
   }
 };
 
-// Tables: the number of midpoints between neighbouring levels that lie below. They are more than 4
-// apart, so of 32 intervals of length 4, those of the nearest multiples, each has at most one: how
-// many lie below the interval, and a comparison. Levels are kept for the fit.
+// Tables: the number of midpoints between neighbouring levels that lie below. They lie within +-60
+// and more than 4 apart, so of 32 intervals of length 4, those of the nearest multiples, each has
+// at most one: how many lie below the interval, and a comparison. Levels are kept for the fit.
 struct TableCoder {
   static constexpr int kIntervals = 32;
-  Table32 counts,
-      midpoints;  // of intervals; counts as integers, infinity where there is no midpoint
+  Table32 counts;     // of midpoints below an interval, as integers
+  Table32 midpoints;  // in an interval; infinity where there is none
   Table16 levels;
   U32 bias;
   float* chosen;  // null: not kept
