@@ -178,6 +178,7 @@ UnpackJob BlockAttention::UnpackJobOf(const SideFormat& format, const SidePart& 
   const int axis = format.axis == Axis::kToken ? 0 : format.axis == Axis::kChannel ? 1 : 2;
   UnpackJob job{page + part.codes_offset, format.codec->levels, scales,       offsets,
                 format.padded_dim,        format.bits,          format.group, axis};
+  job.ahead = &scratch_->ahead;
   if (format.code == Code::kE4m3) job.minifloat = Minifloat::kE4m3;
   if (format.code == Code::kE5m2) job.minifloat = Minifloat::kE5m2;
   return job;

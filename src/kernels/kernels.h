@@ -59,6 +59,7 @@ struct UnpackJob {
   int first_token = 0;   // multiples of 32
   int end_token = 128;
   Minifloat minifloat = Minifloat::kNone;
+  ReadAhead* ahead = nullptr;
 };
 
 struct KernelTable {

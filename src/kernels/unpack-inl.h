@@ -142,15 +142,16 @@ struct MinifloatLevels {
   U32 magnitude_bits = SetBits(0x7fu << (23 - kMantissa));
   U32 bias = SetBits((127 - kBias) << 23);
   U32 sign_bit = SetBits(0x80000000u);
-  F32 least_normal = Set(2.0f / static_cast<float>(1u << kBias));
+  F32 minus_least_normal = Set(-2.0f / static_cast<float>(1u << kBias));
+  F32 two = Set(2.0f);
   template <int kByte>
   F32 Get(U32 codes) const {
     const U32 top = ShiftLeft<24 - 8 * kByte>(codes);
     const F32 value = FloatOf(AddBits(And(ShiftRight<8 - kExponent>(top), magnitude_bits), bias));
     // Exponent 0 has no hidden one: such a value is as much too large as it lacks to the least
     // normal number.
-    const F32 excess = Max(Sub(least_normal, value), Set(0.0f));
-    return FloatOf(Or(BitsOf(Sub(value, excess)), And(top, sign_bit)));
+    const F32 exact = Min(value, Fma(value, two, minus_least_normal));
+    return FloatOf(Or(BitsOf(exact), And(top, sign_bit)));
   }
 };
 struct AnyLevels {
@@ -176,6 +177,7 @@ struct Side {
   int lane_at[kMaxLaneTiles];
   int quad_at[kMaxQuads];
   int step;
+  ReadAhead* ahead;
 };
 
 // Scale and offset of the quad's position j: a vector over the lanes, or one number for all.
@@ -188,6 +190,7 @@ inline F32 Factor(const float* p) {
 // Eight tiles: kWidth lane tiles (1 or 2) from `tile` on, alternating, times 8 / kWidth quads.
 template <int kBits, bool kPerLane, int kWidth, typename Levels>
 inline void UnpackGroup(const Side& side, const Levels& levels, int tile, int quad) {
+  Step(side.ahead);
   const int tiles_before = tile * (side.positions / 4) + quad * kWidth;
   U32 codes[kGroupTiles];
   ExpandTiles<kBits>(side.lines + tiles_before / kGroupTiles * kBits * kLine, codes);
@@ -277,6 +280,7 @@ void Unpack(const UnpackJob& job, Side* side) {
   side->lines = job.lines;
   side->scales = job.scales;
   side->offsets = job.offsets;
+  side->ahead = job.ahead;
   PlaceScales(job, side);
   if (job.minifloat == Minifloat::kE4m3) return UnpackAxis<8>(*side, MinifloatLevels<3>());
   if (job.minifloat == Minifloat::kE5m2) return UnpackAxis<8>(*side, MinifloatLevels<2>());
