@@ -194,10 +194,9 @@ BlockAttention::SideRows BlockAttention::SealedSide(const SideFormat& format, co
     return {Element::kF32, nullptr, {}, job};
   }
   scratch->meta.resize(path.meta_count());
-  kernels_.widen(page + part.meta_offset + path.meta_offset(), path.meta_count(),
-                 scratch->meta.data());
   scratch->flips.resize(path.meta_count());
-  CodedSide8 codes = path.At(page + part.codes_offset, scratch->meta.data(), scratch->flips.data());
+  CodedSide8 codes = path.Open(kernels_, page + part.meta_offset, page + part.codes_offset,
+                               scratch->meta.data(), scratch->flips.data());
   codes.ahead = &scratch_->ahead;
   return {Element::kF32, nullptr, codes, {}};
 }

@@ -1,13 +1,17 @@
 #include "attention/integer_path.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include "quant/meta.h"
 
 namespace shorthand {
 namespace {
 
-// Added to the levels of a key table, which are unsigned in the kernels.
-constexpr int kKeyTableBias = 64;
-constexpr float kMaxTableLevel = 63;
+// Levels of tables up to which products may be summed in pairs, and those that fit a byte.
+constexpr float kMaxNarrowLevel = 63;
+constexpr float kMaxWideLevel = 127;
 
 bool Uniform(const float* levels, int count) {
   for (int i = 0; i < count; ++i) {
@@ -16,35 +20,45 @@ bool Uniform(const float* levels, int count) {
   return levels[0] == std::floor(levels[0]);
 }
 
-bool SmallIntegers(const float* levels, int count) {
+// The largest magnitude of a table of integers; infinity if one is none.
+float LargestInteger(const float* levels, int count) {
+  float largest = 0;
   for (int i = 0; i < count; ++i) {
-    if (levels[i] != std::floor(levels[i]) || std::fabs(levels[i]) > kMaxTableLevel) return false;
+    if (levels[i] != std::floor(levels[i])) return std::numeric_limits<float>::infinity();
+    largest = std::max(largest, std::fabs(levels[i]));
   }
-  return count <= 16;
+  return largest;
 }
 
 // Blocks whose scale has the sign of their largest value.
-bool HasSignedScale(Code code) { return code == Code::kQ4_0 || code == Code::kQ5_0; }
+bool HasSignedScale(Code code) {
+  return code == Code::kQ4_0 || code == Code::kQ5_0 || code == Code::kIq4Nl;
+}
 
 }  // namespace
 
 IntegerPath::IntegerPath(const SideFormat& format) {
-  if (format.exact || format.axis == Axis::kPage || format.scale_type != ScaleType::kF16) return;
+  if (format.exact || format.axis == Axis::kPage) return;
   const bool is_key = format.kind == SideKind::kKey;
   const float* levels = format.codec->levels;
   const int count = 1 << format.bits;
   const bool uniform = Uniform(levels, count);
-  if (!uniform && !SmallIntegers(levels, count)) return;
+  const float largest = LargestInteger(levels, count);
+  if (!uniform && (count > 16 || largest > kMaxWideLevel)) return;
+  side_.per_channel = format.axis == Axis::kChannel;
+  const bool whole_head = !side_.per_channel && format.groups() == 1;
+  // A pair of tiles of values shares its weights.
+  if (!is_key && !whole_head && format.group % 32 != 0) return;
+  if (!side_.per_channel && format.groups() > kMaxChannelGroups) return;
 
   usable_ = true;
   signed_scales_ = !is_key && HasSignedScale(format.code);
+  if (format.scale_type != ScaleType::kF16) byte_scales_ = ScalesOfBytes(format.scale_type);
   bits_ = format.bits;
   side_.unit = 1;
   side_.dim = format.padded_dim;
   side_.bits = format.bits;
-  side_.per_channel = format.axis == Axis::kChannel;
   side_.has_offset = format.has_offset;
-  const bool whole_head = !side_.per_channel && format.groups() == 1;
   side_.group = whole_head ? format.padded_dim : format.group;
   meta_count_ = format.groups() * (side_.per_channel ? format.padded_dim : kPageTokens) *
                 (format.has_offset ? 2 : 1);
@@ -58,7 +72,9 @@ IntegerPath::IntegerPath(const SideFormat& format) {
     return;
   }
   has_table_ = true;
-  side_.base = is_key ? kKeyTableBias : 0;
+  side_.wide = largest > kMaxNarrowLevel;
+  // Keys are unsigned in the kernels.
+  side_.base = !is_key ? 0 : side_.wide ? 128 : 64;
   for (int i = 0; i < count; ++i) {
     table_[i] = static_cast<uint8_t>(static_cast<int>(levels[i]) + side_.base);
   }
@@ -71,15 +87,22 @@ float IntegerPath::code_rms() const {
   return share * static_cast<float>(1 << bits_);
 }
 
-CodedSide8 IntegerPath::At(const uint8_t* lines, const float* meta, uint8_t* flips) const {
+CodedSide8 IntegerPath::Open(const KernelTable& kernels, const uint8_t* meta, const uint8_t* lines,
+                             float* widened, uint8_t* flips) const {
+  const int count = meta_count_;
+  meta += meta_offset_;
+  if (byte_scales_ == nullptr) {
+    kernels.widen(meta, count, widened);
+  } else {
+    for (int i = 0; i < count; ++i) widened[i] = byte_scales_[meta[i]];
+  }
   CodedSide8 side = side_;
   side.lines = lines;
-  side.meta = meta;
+  side.meta = widened;
   side.table = has_table_ ? table_.data() : nullptr;
   if (signed_scales_) {
-    const auto flip = static_cast<uint8_t>((1 << bits_) - 1);
-    const int count = meta_count_;
-    for (int i = 0; i < count; ++i) flips[i] = meta[i] < 0 ? flip : uint8_t{0};
+    const auto flip = static_cast<uint8_t>(side.wide ? 255 : (1 << bits_) - 1);
+    for (int i = 0; i < count; ++i) flips[i] = widened[i] < 0 ? flip : uint8_t{0};
     side.flips = flips;
   }
   return side;

@@ -1,8 +1,8 @@
 // IntegerPath: whether a sealed side can be read by the integer kernels, and how.
 //
 // The integer kernels take sides whose levels are small integers (uniform codes, or a table of up
-// to 16) with f16 scales per token or per channel. Every other side goes through the generic path:
-// unpacked to f32 first.
+// to 16) with scales per token or per channel, but not values with scales for 16 channels. Every
+// other side goes through the generic path: unpacked to f32 first.
 // Thread-safety: immutable after construction.
 #ifndef SHORTHAND_ATTENTION_INTEGER_PATH_H_
 #define SHORTHAND_ATTENTION_INTEGER_PATH_H_
@@ -10,7 +10,7 @@
 #include <array>
 #include <cstdint>
 
-#include "kernels/codes.h"
+#include "kernels/kernels.h"
 #include "quant/page.h"
 
 namespace shorthand {
@@ -25,13 +25,13 @@ class IntegerPath {
   // Root mean square of centred levels, in steps between levels, of Gaussian groups: what the
   // number of query limbs is decided by (docs/numerics.md).
   float code_rms() const;
-  // Metadata of a page behind its mean: f16 numbers, and where they begin in its meta part.
+  // Scales and offsets of a page.
   int meta_count() const { return meta_count_; }
-  size_t meta_offset() const { return meta_offset_; }
 
-  // A page's side, its metadata already widened. REQUIRES: usable(); the path outlives the result.
-  //   flips  [meta_count()], written if scales have signs, and then kept by the result
-  CodedSide8 At(const uint8_t* lines, const float* meta, uint8_t* flips) const;
+  // A page's side. `widened` and `flips` [meta_count()] are written and must, like the path,
+  // outlive the result. REQUIRES: usable().
+  CodedSide8 Open(const KernelTable& kernels, const uint8_t* meta, const uint8_t* lines,
+                  float* widened, uint8_t* flips) const;
 
  private:
   bool usable_ = false;
@@ -40,6 +40,7 @@ class IntegerPath {
   size_t meta_offset_ = 0;
   bool has_table_ = false;
   bool signed_scales_ = false;
+  const float* byte_scales_ = nullptr;  // [256]; null: scales are f16
   std::array<uint8_t, 16> table_{};
   CodedSide8 side_{};
 };

@@ -162,12 +162,10 @@ class FencedSide {
   void Attend(const KernelTable& kernels, Fence fence) {
     const IntegerPath path(format_);
     if (!path.usable()) return;
-    const uint8_t* halves = meta_ + path.meta_offset();
-    float* meta = memory_.Take<float>(path.meta_count());
-    kernels.widen(halves, path.meta_count(), meta);
-    if (format_.mean || format_.hadamard > 0) return;  // steps change nothing from here on
+    float* widened = memory_.Take<float>(path.meta_count());
     uint8_t* flips = memory_.Take<uint8_t>(path.meta_count());
-    const CodedSide8 side = path.At(codes_, meta, flips);
+    const CodedSide8 side = path.Open(kernels, meta_, codes_, widened, flips);
+    if (format_.mean || format_.hadamard > 0) return;  // steps change nothing from here on
     for (int rows = 1; rows <= kMaxPassRows; ++rows) {
       FencedMemory rows_memory(fence);
       if (format_.kind == SideKind::kKey) {

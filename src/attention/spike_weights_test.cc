@@ -59,10 +59,10 @@ std::vector<float> Outputs(const KernelTable& kernels, const SealedSide& sealed,
   EXPECT_TRUE(path.usable());
   const AlignedVector<uint8_t> page(sealed.page.begin(), sealed.page.end());
   AlignedVector<float> meta(path.meta_count());
-  kernels.widen(page.data() + path.meta_offset(), path.meta_count(), meta.data());
   std::vector<uint8_t> flips(path.meta_count());
   const CodedSide8 side =
-      path.At(page.data() + sealed.part.codes_offset, meta.data(), flips.data());
+      path.Open(kernels, page.data() + sealed.part.meta_offset,
+                page.data() + sealed.part.codes_offset, meta.data(), flips.data());
 
   AlignedVector<float> weights;
   for (int r = 0; r < rows; ++r) {

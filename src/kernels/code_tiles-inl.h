@@ -22,6 +22,7 @@ enum class CodesOf { kKeys, kValues };
 //
 // Codes as they are, for uniform levels.
 struct PlainCodes {
+  static constexpr bool kWide = false;
   explicit PlainCodes(const CodedSide8&) {}
   template <CodesOf>
   U32 Get(U32 codes, int /*position*/) const {
@@ -30,6 +31,7 @@ struct PlainCodes {
 };
 // Codes c that are 2^bits - 1 - c where their scale is negative.
 struct FlippedCodes {
+  static constexpr bool kWide = false;
   const uint8_t* flips;
   explicit FlippedCodes(const CodedSide8& side) : flips(side.flips) {}
   template <CodesOf>
@@ -39,6 +41,7 @@ struct FlippedCodes {
 };
 // Codes of eight bits: a value of 128 and more is no signed byte until its top bit is turned.
 struct ByteCodes {
+  static constexpr bool kWide = true;
   explicit ByteCodes(const CodedSide8&) {}
   template <CodesOf kSide>
   U32 Get(U32 codes, int /*position*/) const {
@@ -47,6 +50,7 @@ struct ByteCodes {
 };
 // Codes through a table of up to 16 levels.
 struct TableCodes {
+  static constexpr bool kWide = false;
   ByteTable16 table;
   explicit TableCodes(const CodedSide8& side) : table(LoadByteTable(side.table)) {}
   template <CodesOf>
@@ -55,13 +59,27 @@ struct TableCodes {
   }
 };
 
-// Codes and the bytes of a stream. Below eight bits keys are at most 127, levels of values
+// Likewise, of any levels that fit a byte; those of values are flipped where their scale is
+// negative: a byte x becomes -1 - x.
+struct WideTableCodes {
+  static constexpr bool kWide = true;
+  ByteTable16 table;
+  const uint8_t* flips;
+  explicit WideTableCodes(const CodedSide8& side)
+      : table(LoadByteTable(side.table)), flips(side.flips) {}
+  template <CodesOf kSide>
+  U32 Get(U32 codes, int position) const {
+    const U32 levels = LookupBytes(table, codes);
+    return kSide == CodesOf::kKeys ? levels : Xor(levels, LoadWord(flips + position));
+  }
+};
+
+// Codes and the bytes of a stream. Unless they are wide, keys are at most 127, levels of values
 // within 64.
-template <CodesOf kSide, int kBits>
+template <CodesOf kSide, bool kWide>
 inline U32 DotCodes(U32 sum, U32 codes, U32 stream) {
   constexpr bool kKeys = kSide == CodesOf::kKeys;
-  if constexpr (kBits == 8)
-    return kKeys ? DotWide(sum, codes, stream) : DotWide(sum, stream, codes);
+  if constexpr (kWide) return kKeys ? DotWide(sum, codes, stream) : DotWide(sum, stream, codes);
   return kKeys ? Dot(sum, codes, stream) : DotSmall(sum, stream, codes);
 }
 
@@ -70,7 +88,7 @@ template <CodesOf kSide, typename Function>
 inline void WithCodes(const CodedSide8& side, Function f) {
   const bool plain = side.table == nullptr;
   if constexpr (kSide == CodesOf::kValues) {
-    if (side.flips != nullptr) {
+    if (plain && side.flips != nullptr) {
       return side.bits == 4 ? f(Int<4>{}, FlippedCodes(side)) : f(Int<5>{}, FlippedCodes(side));
     }
   }
@@ -80,6 +98,7 @@ inline void WithCodes(const CodedSide8& side, Function f) {
     case 3:
       return plain ? f(Int<3>{}, PlainCodes(side)) : f(Int<3>{}, TableCodes(side));
     case 4:
+      if (side.wide) return f(Int<4>{}, WideTableCodes(side));
       return plain ? f(Int<4>{}, PlainCodes(side)) : f(Int<4>{}, TableCodes(side));
     case 5:
       return f(Int<5>{}, PlainCodes(side));
@@ -148,7 +167,7 @@ template <CodesOf kSide, int kBits, int kStreams, int kWidth, typename Codes>
 #pragma GCC unroll 8
         for (int i = 0; i < kWidth; ++i) {
           U32& to = sum[quad % kSets][s][i];
-          to = DotCodes<kSide, kBits>(to, levels[i], word);
+          to = DotCodes<kSide, Codes::kWide>(to, levels[i], word);
         }
       }
     }

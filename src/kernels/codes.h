@@ -23,7 +23,7 @@ namespace shorthand {
 inline constexpr int kMaxLimbs = 2;
 // Folds or token groups of a page: one, or four of 32 tokens.
 inline constexpr int kMaxTokenGroups = 4;
-inline constexpr int kMaxChannelGroups = 32;  // of at least 32 channels
+inline constexpr int kMaxChannelGroups = 32;
 
 // A sealed side as the integer kernels read it: value = scale * unit * level + offset with
 //   level = code - base, or table[code] - base
@@ -39,8 +39,9 @@ struct CodedSide8 {
   bool per_channel;
   int group;  // channels (per token) or tokens (per channel: 32 or 128) that share a scale
   bool has_offset;
-  // Values per token with codes as they are: [groups][128], 2^bits - 1 where a scale is negative,
-  // else 0. Null: no scale is.
+  bool wide = false;  // table entries beyond 127 (keys), or 64 in magnitude (values)
+  // Values per token: [groups][128], 2^bits - 1 (wide tables: 255) where a scale is negative, else
+  // 0. Null: no scale is. Wide tables have them always, narrow ones never.
   const uint8_t* flips = nullptr;
   ReadAhead* ahead = nullptr;
 };

@@ -1,6 +1,7 @@
 #include "quant/meta.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -62,6 +63,19 @@ float ScaleOfByte(ScaleType type, uint8_t byte) {
 }
 
 }  // namespace
+
+const float* ScalesOfBytes(ScaleType type) {
+  const auto table = [](ScaleType of) {
+    std::array<float, 256> scales;
+    for (int byte = 0; byte < 256; ++byte) {
+      scales[byte] = ScaleOfByte(of, static_cast<uint8_t>(byte));
+    }
+    return scales;
+  };
+  static const std::array<float, 256> e8m0 = table(ScaleType::kE8m0);
+  static const std::array<float, 256> ue4m3 = table(ScaleType::kUe4m3);
+  return type == ScaleType::kE8m0 ? e8m0.data() : ue4m3.data();
+}
 
 int ScaleCount(const SideFormat& format) { return format.groups() * WidthOf(format); }
 

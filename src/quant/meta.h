@@ -16,6 +16,9 @@ namespace shorthand {
 void WriteMeta(const SideFormat& format, const float* mean, const float* scales,
                const float* offsets, uint8_t* meta, PageDescriptor* descriptor);
 
+// What the bytes of one-byte scales mean, [256]. REQUIRES: `type` is one of them.
+const float* ScalesOfBytes(ScaleType type);
+
 // Floats in the scales (or offsets) of a side.
 int ScaleCount(const SideFormat& format);
 
