@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/dispatch.h"
 #include "kernels/kernels.h"
 #include "page_bench.h"
 
@@ -146,15 +147,12 @@ void RegisterCase(const CodedCase& c) {
 }
 
 void RegisterAll() {
-  int count = 0;
-  const TargetEntry* entries = CompiledTargets(&count);
-  for (int i = 0; i < count; ++i) {
-    if (!entries[i].supported) continue;
+  for (const KernelTable* table : RunnableTargets()) {
     for (const int rows : {1, 2, 3, 4, 6, 7, 8}) {
       for (const int bits : {2, 3, 4, 5, 6, 8}) {
         for (const int limbs : {1, 2}) {
           for (const int groups : {1, 4}) {
-            RegisterCase({entries[i].table, bits, rows, groups, limbs});
+            RegisterCase({table, bits, rows, groups, limbs});
           }
         }
       }

@@ -17,6 +17,7 @@
 #include "attention/plan_impl.h"
 #include "attention/reference.h"
 #include "eval/lane.h"
+#include "kernels/dispatch.h"
 #include "model_bars.h"
 #include "quant/every_side.h"
 #include "quant/presets.h"
@@ -176,14 +177,10 @@ class ErrorBars {
  public:
   ErrorBars(std::vector<Layer> layers, BarReport& report)
       : layers_(std::move(layers)), report_(report) {
-    int count = 0;
-    const TargetEntry* entries = CompiledTargets(&count);
-    for (int i = 0; i < count; ++i) {
-      if (!entries[i].supported) continue;
-      targets_.push_back(targets_.empty() ? CountedKernels::Of(*entries[i].table)
-                                          : *entries[i].table);
+    for (const KernelTable* table : RunnableTargets()) {
+      targets_.push_back(targets_.empty() ? CountedKernels::Of(*table) : *table);
       if (!names_.empty()) names_ += ", ";
-      names_ += entries[i].table->name;
+      names_ += table->name;
     }
   }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/dispatch.h"
 #include "kernels/kernels.h"
 #include "page_bench.h"
 
@@ -100,11 +101,7 @@ void RegisterExact(const KernelTable* table) {
 }
 
 void RegisterAll() {
-  int count = 0;
-  const TargetEntry* entries = CompiledTargets(&count);
-  for (int i = 0; i < count; ++i) {
-    const KernelTable* table = entries[i].table;
-    if (!entries[i].supported) continue;
+  for (const KernelTable* table : RunnableTargets()) {
     const std::string target = std::string("/") + table->name;
     RegisterExact(table);
     benchmark::RegisterBenchmark(("softmax" + target).c_str(), BenchSoftmax, table, 0.0f);

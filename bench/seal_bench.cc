@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cache/page_sealer.h"
+#include "kernels/dispatch.h"
 #include "page_bench.h"
 
 namespace shorthand {
@@ -148,11 +149,7 @@ void RegisterTarget(const std::string& name, const KernelTable* table) {
 }
 
 void RegisterAll() {
-  int count = 0;
-  const TargetEntry* entries = CompiledTargets(&count);
-  for (int i = 0; i < count; ++i) {
-    if (entries[i].supported) RegisterTarget(entries[i].table->name, entries[i].table);
-  }
+  for (const KernelTable* table : RunnableTargets()) RegisterTarget(table->name, table);
   RegisterTarget("codec", nullptr);
   for (const char* side : kSidesOfCodecs) RegisterSeal(side, "codec", nullptr);
 }

@@ -16,6 +16,7 @@
 #include "attention_errors.h"
 #include "attention_history.h"
 #include "attention_scenario.h"
+#include "kernels/dispatch.h"
 #include "page_checks.h"
 #include "shorthand/attention.h"
 #include "shorthand/cache.h"

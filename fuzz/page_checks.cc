@@ -9,6 +9,7 @@
 #include "cache/exact_rows.h"
 #include "cache/page_sealer.h"
 #include "fuzz_input.h"
+#include "kernels/dispatch.h"
 #include "quant/page.h"
 
 namespace shorthand {
@@ -113,16 +114,6 @@ std::vector<RowRun> RunsOf(const BatchImpl& batch) {
 }
 
 }  // namespace
-
-std::vector<const KernelTable*> RunnableTargets() {
-  int count = 0;
-  const TargetEntry* entries = CompiledTargets(&count);
-  std::vector<const KernelTable*> tables;
-  for (int i = 0; i < count; ++i) {
-    if (entries[i].supported) tables.push_back(entries[i].table);
-  }
-  return tables;
-}
 
 void CheckSealedPages(const BatchImpl& batch, const std::string& what) {
   for (const BatchImpl::Item& item : batch.items()) {

@@ -5,15 +5,10 @@
 #define SHORTHAND_FUZZ_PAGE_CHECKS_H_
 
 #include <string>
-#include <vector>
 
 #include "cache/cache_impl.h"
-#include "kernels/kernels.h"
 
 namespace shorthand {
-
-// The targets that this CPU can run; scalar is the last.
-std::vector<const KernelTable*> RunnableTargets();
 
 // Every page of the batch's sequences that is held exact and sealed. REQUIRES: all layers are
 // written and sealed.

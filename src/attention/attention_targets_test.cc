@@ -3,6 +3,7 @@
 
 #include "attention/plan_impl.h"
 #include "cache/testing.h"
+#include "kernels/dispatch.h"
 #include "quant/format.h"
 
 namespace shorthand {
@@ -21,20 +22,19 @@ void ExpectSameBits(const TestModel& model, const std::string& recipe) {
   auto cache = OpenCache(model.shape(), recipe);
   ASSERT_NE(cache, nullptr);
   const SequenceId id = cache->Create();
-  int count = 0;
-  const TargetEntry* targets = CompiledTargets(&count);
+  const std::vector<const KernelTable*> targets = RunnableTargets();
   for (int tokens : {200, 1, 60}) {
     const std::vector<TestModel::Item> items = {{id, Text(tokens, tokens)}};
     auto batch = model.BeginBatch(*cache, items);
     model.WriteLayer(*batch, items, 0, 1);
     const std::vector<float> q = model.Rows(TestModel::kQuery, *batch, items, 0);
-    const KernelTable& scalar = *targets[count - 1].table;
+    const KernelTable& scalar = *targets.back();
     ASSERT_STREQ(scalar.name, "scalar");
     const std::vector<float> expected = Outputs(model, *batch, scalar, q);
-    for (int t = 0; t + 1 < count; ++t) {
-      if (!targets[t].supported) continue;
-      EXPECT_TRUE(Outputs(model, *batch, *targets[t].table, q) == expected)
-          << targets[t].table->name << ", " << recipe << ", " << tokens << " tokens, d "
+    for (const KernelTable* target : targets) {
+      if (target == &scalar) continue;
+      EXPECT_TRUE(Outputs(model, *batch, *target, q) == expected)
+          << target->name << ", " << recipe << ", " << tokens << " tokens, d "
           << model.shape().layers[0].k_dim;
     }
     ASSERT_TRUE(batch->Commit().ok());
@@ -76,13 +76,13 @@ TEST(AttentionTargets, LoudAndSilentQueriesGiveTheSameBits) {
   model.WriteLayer(*batch, items, 0, 1);
   std::vector<float> q = model.Rows(TestModel::kQuery, *batch, items, 0);
   for (int c = 0; c < 64; ++c) q[c] = 0, q[64 + c] = c == 7 ? 1e4f : 1e-4f, q[128 + c] *= 1e-30f;
-  int count = 0;
-  const TargetEntry* targets = CompiledTargets(&count);
-  const std::vector<float> expected = Outputs(model, *batch, *targets[count - 1].table, q);
+  const std::vector<const KernelTable*> targets = RunnableTargets();
+  const KernelTable& scalar = *targets.back();
+  const std::vector<float> expected = Outputs(model, *batch, scalar, q);
   for (float x : expected) ASSERT_TRUE(std::isfinite(x));
-  for (int t = 0; t + 1 < count; ++t) {
-    if (!targets[t].supported) continue;
-    EXPECT_TRUE(Outputs(model, *batch, *targets[t].table, q) == expected) << targets[t].table->name;
+  for (const KernelTable* target : targets) {
+    if (target == &scalar) continue;
+    EXPECT_TRUE(Outputs(model, *batch, *target, q) == expected) << target->name;
   }
 }
 

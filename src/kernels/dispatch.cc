@@ -56,6 +56,16 @@ TargetChoice ChooseTarget(std::span<const TargetEntry> entries, const char* want
                       wanted, Names(entries))};
 }
 
+std::vector<const KernelTable*> RunnableTargets() {
+  int count = 0;
+  const TargetEntry* entries = CompiledTargets(&count);
+  std::vector<const KernelTable*> tables;
+  for (int i = 0; i < count; ++i) {
+    if (entries[i].supported) tables.push_back(entries[i].table);
+  }
+  return tables;
+}
+
 const TargetEntry* CompiledTargets(int* count) {
 #if defined(__x86_64__)
   static const TargetEntry entries[] = {

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/kernels.h"
 
@@ -18,6 +19,9 @@ struct TargetChoice {
 // The first supported entry, or the one named `wanted` (null or empty: no wish).
 // REQUIRES: `entries` is ordered best first and its last entry is supported.
 TargetChoice ChooseTarget(std::span<const TargetEntry> entries, const char* wanted);
+
+// The compiled-in targets that this CPU can run, best first; scalar is the last.
+std::vector<const KernelTable*> RunnableTargets();
 
 }  // namespace shorthand
 

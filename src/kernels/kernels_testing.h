@@ -1,4 +1,4 @@
-// What the kernel tests share: the targets of this machine, aligned arrays, comparison of bits.
+// What the kernel tests share: aligned arrays, comparison of bits.
 // Thread-safety: for tests, one thread.
 #ifndef SHORTHAND_KERNELS_KERNELS_TESTING_H_
 #define SHORTHAND_KERNELS_KERNELS_TESTING_H_
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/half.h"
+#include "kernels/dispatch.h"
 #include "kernels/kernels.h"
 #include "kernels/targets.h"
 
@@ -36,17 +37,6 @@ struct LineAllocator {
 
 template <typename T>
 using AlignedVector = std::vector<T, LineAllocator<T>>;
-
-// The targets that this CPU can run.
-inline std::vector<const KernelTable*> RunnableTargets() {
-  int count = 0;
-  const TargetEntry* entries = CompiledTargets(&count);
-  std::vector<const KernelTable*> tables;
-  for (int i = 0; i < count; ++i) {
-    if (entries[i].supported) tables.push_back(entries[i].table);
-  }
-  return tables;
-}
 
 inline AlignedVector<float> RandomFloats(size_t n, float deviation, uint32_t seed) {
   std::mt19937 generator(seed);
