@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attention/unpack_job.h"
 #include "cache/view.h"
 
 namespace shorthand {
@@ -21,6 +22,20 @@ UnpackJob Piece(UnpackJob job, int first_token) {
 }
 
 }  // namespace
+
+PageBytes PageAt(const BatchImpl& batch, const LayerPlace& place, int item, int kv_head,
+                 int entry) {
+  const GroupStore& store = batch.cache().stores()[place.group];
+  const std::vector<GroupEntry>& entries = batch.items()[item].next.groups[place.group].entries;
+  if (entry >= static_cast<int>(entries.size()) || entries[entry].block == kNoBlock) return {};
+  const Block& block = store.block(entries[entry].block);
+  const LayerFormat& format = batch.cache().format(place);
+  if (block.sealed == kNoSlot) {
+    return {store.exact().Page(place.index, kv_head, block.exact), format.exact.bytes};
+  }
+  return {store.sealed().Page(place.index, kv_head, block.sealed), format.sealed.bytes,
+          store.sealed().Descriptor(place.index, kv_head, block.sealed)};
+}
 
 BlockAttention::BlockAttention(const BatchImpl& batch, const KernelTable& kernels,
                                const AttentionArgs& args, const LayerPaths& paths,
@@ -71,17 +86,6 @@ bool BlockAttention::GatherQueries() {
   return overflow >> 31 == 0;
 }
 
-PageBytes BlockAttention::PageAt(int entry) const {
-  const std::vector<GroupEntry>& entries = sequence_.groups[place_.group].entries;
-  if (entry >= static_cast<int>(entries.size()) || entries[entry].block == kNoBlock) return {};
-  const Block& block = store_.block(entries[entry].block);
-  if (block.sealed == kNoSlot) {
-    return {store_.exact().Page(place_.index, kv_head_, block.exact), format_.exact.bytes};
-  }
-  return {store_.sealed().Page(place_.index, kv_head_, block.sealed), format_.sealed.bytes,
-          store_.sealed().Descriptor(place_.index, kv_head_, block.sealed)};
-}
-
 // So that a page's steps ask for a whole page. A step is eight tiles of codes, or 16 lanes of up to
 // four rows in each of the two loops of softmax and of folding.
 int BlockAttention::BytesPerStep() const {
@@ -95,10 +99,12 @@ void BlockAttention::RunSplit(int split, PageBytes following, SoftmaxStates stat
   states.Clear();
   const int last_entry = batch_.rows()[block_.first_row + block_.tokens - 1].entry;
   const int end = std::min((split + 1) * kSplitEntries, last_entry + 1);
+  const int bytes_per_step = BytesPerStep();
   for (int entry = split * kSplitEntries; entry < end; ++entry) {
-    const PageBytes next = entry + 1 < end ? PageAt(entry + 1) : following;
+    const PageBytes next =
+        entry + 1 < end ? PageAt(batch_, place_, block_.item, kv_head_, entry + 1) : following;
     __builtin_prefetch(next.descriptor);
-    scratch_->ahead = {next.data, next.data + next.size, BytesPerStep()};
+    scratch_->ahead = {next.data, next.data + next.size, bytes_per_step};
     RunEntry(entry, states);
   }
 }
@@ -166,21 +172,17 @@ void BlockAttention::RunSinks(const Block& block, int64_t start, int count, Toke
 }
 
 // The generic path. `meta` keeps what the job refers to.
-UnpackJob BlockAttention::UnpackJobOf(const SideFormat& format, const SidePart& part,
-                                      const uint8_t* page, const PageDescriptor& descriptor,
-                                      std::vector<float>* meta) {
+UnpackJob BlockAttention::PackedSide(const SideFormat& format, const SidePart& part,
+                                     const uint8_t* page, const PageDescriptor& descriptor,
+                                     std::vector<float>* meta) {
   const size_t count =
       static_cast<size_t>(format.groups()) * std::max(kPageTokens, format.padded_dim);
   meta->resize(2 * count);
   float* scales = meta->data();
   float* offsets = format.has_offset ? scales + count : nullptr;
   ReadMeta(format, part, page, descriptor, scales, offsets, nullptr);
-  const int axis = format.axis == Axis::kToken ? 0 : format.axis == Axis::kChannel ? 1 : 2;
-  UnpackJob job{page + part.codes_offset, format.codec->levels, scales,       offsets,
-                format.padded_dim,        format.bits,          format.group, axis};
+  UnpackJob job = UnpackJobOf(format, page + part.codes_offset, scales, offsets);
   job.ahead = &scratch_->ahead;
-  if (format.code == Code::kE4m3) job.minifloat = Minifloat::kE4m3;
-  if (format.code == Code::kE5m2) job.minifloat = Minifloat::kE5m2;
   return job;
 }
 
@@ -190,7 +192,7 @@ BlockAttention::SideRows BlockAttention::SealedSide(const SideFormat& format, co
                                                     SideScratch* scratch) {
   if (format.exact) return {ElementOf(format), page + part.codes_offset, {}, {}};
   if (!path.usable()) {
-    const UnpackJob job = UnpackJobOf(format, part, page, descriptor, &scratch->meta);
+    const UnpackJob job = PackedSide(format, part, page, descriptor, &scratch->meta);
     return {Element::kF32, nullptr, {}, job};
   }
   scratch->meta.resize(path.meta_count());

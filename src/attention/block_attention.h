@@ -49,6 +49,9 @@ struct PageBytes {
   const PageDescriptor* descriptor = nullptr;  // of a sealed page
 };
 
+// What an entry of an item's sequence is read from.
+PageBytes PageAt(const BatchImpl& batch, const LayerPlace& place, int item, int kv_head, int entry);
+
 class BlockAttention {
  public:
   BlockAttention(const BatchImpl& batch, const KernelTable& kernels, const AttentionArgs& args,
@@ -58,8 +61,6 @@ class BlockAttention {
   int rows() const { return rows_; }
   // Copies, pads and transforms the block's queries. False if one is not finite.
   bool GatherQueries();
-  // What the entry is read from.
-  PageBytes PageAt(int entry) const;
   // The states of one split, from nothing. `following`: the page that this worker reads next.
   void RunSplit(int split, PageBytes following, SoftmaxStates states);
   // Writes the outputs. False if one is not finite.
@@ -105,8 +106,8 @@ class BlockAttention {
   Rows ExactRowsAt(const uint8_t* memory, int memory_rows, int end_slot) const;
   SideRows SealedSide(const SideFormat& format, const SidePart& part, const IntegerPath& path,
                       const uint8_t* page, const PageDescriptor& descriptor, SideScratch* scratch);
-  UnpackJob UnpackJobOf(const SideFormat& format, const SidePart& part, const uint8_t* page,
-                        const PageDescriptor& descriptor, std::vector<float>* meta);
+  UnpackJob PackedSide(const SideFormat& format, const SidePart& part, const uint8_t* page,
+                       const PageDescriptor& descriptor, std::vector<float>* meta);
   const float* Unpack(const SideFormat& format, const UnpackJob& job, SideScratch* scratch);
   int64_t PositionOf(int token) const { return first_position_ + token; }
 

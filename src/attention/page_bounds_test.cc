@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attention/integer_path.h"
+#include "attention/unpack_job.h"
 #include "cache/page_sealer.h"
 #include "kernels/fenced_testing.h"
 #include "kernels/kernels_testing.h"
@@ -150,10 +151,8 @@ class FencedSide {
     float* offset = format_.has_offset ? memory_.Take<float>(scales) : nullptr;
     float* mean = format_.mean ? memory_.Take<float>(format_.padded_dim) : nullptr;
     ReadMeta(format_, SidePart{}, meta_, descriptor_, scale, offset, mean);
-    const int axis = format_.axis == Axis::kToken ? 0 : format_.axis == Axis::kChannel ? 1 : 2;
-    const float* levels = memory_.Copy(format_.codec->levels, size_t{1} << format_.bits);
-    const UnpackJob job{codes_,       levels,        scale, offset, format_.padded_dim,
-                        format_.bits, format_.group, axis};
+    UnpackJob job = UnpackJobOf(format_, codes_, scale, offset);
+    job.levels = memory_.Copy(job.levels, size_t{1} << format_.bits);
     float* x = memory_.Take<float>(size_t(kPageTokens) * format_.padded_dim);
     (format_.kind == SideKind::kKey ? kernels.unpack_k : kernels.unpack_v)(job, x);
   }

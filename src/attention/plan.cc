@@ -20,9 +20,10 @@ AttentionPlanImpl::AttentionPlanImpl(BatchImpl* batch, const KernelTable* kernel
     : batch_(batch), kernels_(kernels), progress_(batch->cache().shape().layers.size()) {
   const CacheImpl& cache = batch->cache();
   const Shape& shape = cache.shape();
+  const LayerFormat none;
   for (size_t l = 0; l < shape.layers.size(); ++l) {
     const LayerPlace& place = cache.place(l);
-    const LayerFormat none, &format = place.group < 0 ? none : cache.format(place);
+    const LayerFormat& format = place.group < 0 ? none : cache.format(place);
     paths_.push_back({IntegerPath(format.k), IntegerPath(format.v)});
   }
   size_t partial_floats = 0;
@@ -83,16 +84,15 @@ void AttentionPlanImpl::AddBlocks(const LayerGroup& group, int item_index, Group
 }
 
 // The first page of the i-th unit of a layer; empty behind the last.
-PageBytes AttentionPlanImpl::FirstPage(const AttentionArgs& args, int i,
-                                       AttentionScratch* scratch) const {
-  const GroupPlan& plan = groups_[batch_->cache().place(args.layer).group];
-  const int heads = batch_->cache().shape().layers[args.layer].kv_heads;
+PageBytes AttentionPlanImpl::FirstPage(int layer, int i) const {
+  const LayerPlace& place = batch_->cache().place(layer);
+  const GroupPlan& plan = groups_[place.group];
+  const int heads = batch_->cache().shape().layers[layer].kv_heads;
   if (i >= static_cast<int>(plan.units.size()) * heads) return {};
   const Unit& unit = plan.units[i / heads];
   const RowBlock& block = plan.blocks[unit.block];
   const int split = unit.split == kAllSplits ? block.first_split : unit.split;
-  return BlockAttention(*batch_, *kernels_, args, paths_[args.layer], block, i % heads, scratch)
-      .PageAt(split * kSplitEntries);
+  return PageAt(*batch_, place, block.item, i % heads, split * kSplitEntries);
 }
 
 void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) {
@@ -112,7 +112,7 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
     BlockAttention attention(*batch_, *kernels_, args, paths_[args.layer], row_block, head,
                              &scratch);
     // Workers keep about the same pace, so the next unit of this one is likely `workers` ahead.
-    const PageBytes following = FirstPage(args, i + workers, &scratch);
+    const PageBytes following = FirstPage(args.layer, i + workers);
     auto expect_finite = [&](bool finite, const char* what) {
       if (finite) return;
       batch_->Fail(InvalidArgument(fmt::format(
@@ -128,8 +128,10 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
       SoftmaxStates split(scratch.split.data(), attention.rows(), v_dim);
       joined.Clear();
       for (int s = row_block.first_split; s < row_block.end_split; ++s) {
-        const bool last = s + 1 == row_block.end_split;
-        attention.RunSplit(s, last ? following : attention.PageAt((s + 1) * kSplitEntries), split);
+        const PageBytes next = s + 1 == row_block.end_split ? following
+                                                            : PageAt(*batch_, place, row_block.item,
+                                                                     head, (s + 1) * kSplitEntries);
+        attention.RunSplit(s, next, split);
         joined.Join(*kernels_, split);
       }
       expect_finite(attention.Finish(joined), "an attention score");

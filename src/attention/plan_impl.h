@@ -21,7 +21,6 @@
 
 namespace shorthand {
 
-struct AttentionScratch;
 struct PageBytes;
 
 // Rows of one item, consecutive tokens.
@@ -68,7 +67,7 @@ class AttentionPlanImpl {
   };
 
   void AddBlocks(const LayerGroup& group, int item, GroupPlan* plan);
-  PageBytes FirstPage(const AttentionArgs& args, int unit, AttentionScratch* scratch) const;
+  PageBytes FirstPage(int layer, int unit) const;
 
   BatchImpl* batch_;
   const KernelTable* kernels_;
