@@ -111,9 +111,8 @@ void ReadMeta(const SideFormat& format, const SidePart& part, const uint8_t* pag
       from = ReadF16(from, count, to);
       return;
     }
-    for (int i = 0; to != nullptr && i < count; ++i) {
-      to[i] = ScaleOfByte(format.scale_type, from[i]);
-    }
+    const float* scale_of = ScalesOfBytes(format.scale_type);
+    for (int i = 0; to != nullptr && i < count; ++i) to[i] = scale_of[from[i]];
     from += count;
   });
 }
