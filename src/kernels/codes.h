@@ -9,8 +9,8 @@
 //
 // Bounds: a key code is below 256 and a limb within +-127 (+-128 the low one), a weight limb below
 // 256 and a value level within +-128, so a word of 32 bits holds the sum of 65000 channels or
-// tokens. Only <cstdint> is included here: target files may include this header. Thread-safety:
-// plain data.
+// tokens. Only <cstdint> and read_ahead.h are included here: target files may include this
+// header. Thread-safety: plain data.
 #ifndef SHORTHAND_KERNELS_CODES_H_
 #define SHORTHAND_KERNELS_CODES_H_
 

@@ -19,9 +19,7 @@ inline constexpr int kLine = 64;
 
 inline F32 Magnitude(F32 a) { return FloatOf(And(BitsOf(a), SetBits(0x7fffffffu))); }
 
-// Pages are read front to back and lie one behind the other, so what comes next is this far ahead,
-// also from one page to the next. The processor's own prefetching stops at every 4 KiB.
-inline constexpr int kPrefetchBytes = 4096;
+// Into L2.
 inline void Prefetch(const void* p) { __builtin_prefetch(p, 0, 2); }
 
 // One step of the lines that come after the page at hand.

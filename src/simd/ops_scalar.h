@@ -203,15 +203,16 @@ inline F32 Lookup(const Table16& table, U32 index) {
   return EachLane<F32>([&](int i) { return table.level[index.lane[i] & 15]; });
 }
 struct Table32 {
-  float level[32];
+  Table16 lower, upper;
 };
 inline Table32 LoadTable32(const float* levels) {
-  Table32 table;
-  for (int i = 0; i < 32; ++i) table.level[i] = levels[i];
-  return table;
+  return {LoadTable(levels), LoadTable(levels + 16)};
 }
 inline F32 Lookup32(const Table32& table, U32 index) {
-  return EachLane<F32>([&](int i) { return table.level[index.lane[i] & 31]; });
+  return EachLane<F32>([&](int i) {
+    const Table16& half = (index.lane[i] & 16) != 0 ? table.upper : table.lower;
+    return half.level[index.lane[i] & 15];
+  });
 }
 inline F32 Gather(const float* levels, U32 index) {
   return EachLane<F32>([&](int i) { return levels[index.lane[i]]; });

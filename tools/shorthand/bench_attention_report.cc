@@ -90,8 +90,8 @@ std::string Header(const AttentionReport& report) {
 
 constexpr const char* kFooter =
     "\nns, cycles and the peer's ns are per token and KV head (and query), K and V together; bytes "
-    "are codes "
-    "and\nmetadata of all layers in rotation, of which fewer than 600 MiB may stay in the cache "
+    "are codes and\nmetadata of all layers in rotation, of which fewer than 600 MiB may stay in "
+    "the cache "
     "of this CPU.\npath: integer reads codes as they are, generic expands them first, exact reads "
     "f16; K/V where\nthey differ. spread: between the quartiles. error: relative, against double "
     "precision over the\nsame pages. peer: ggml's flash attention with that cache type.\n";
