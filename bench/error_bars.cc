@@ -20,6 +20,7 @@
 #include "kernels/dispatch.h"
 #include "model_bars.h"
 #include "quant/every_side.h"
+#include "quant/head_tables.h"
 #include "quant/presets.h"
 #include "shorthand/cache.h"
 
@@ -202,7 +203,8 @@ class ErrorBars {
     for (const std::string& text : recipes) {
       const Recipe recipe = *Recipe::Parse(text);
       for (size_t i = 0; i < layers_.size(); ++i) {
-        auto cache = Cache::Open(layers_[i].shape, recipe);
+        const Calibration calibration = NeutralCalibration(layers_[i].shape);
+        auto cache = Cache::Open(layers_[i].shape, recipe, {.calibration = &calibration});
         if (!cache.ok()) continue;
         const auto outputs = LayerRun(layers_[i], *std::move(cache)).Attend(targets_);
         if (!outputs.ok()) return outputs.status();

@@ -10,6 +10,7 @@
 
 #include "model_bars.h"
 #include "quant/footprint.h"
+#include "quant/head_tables.h"
 #include "shorthand/cache.h"
 
 namespace shorthand {
@@ -56,7 +57,9 @@ Result<Memory> Now(const Cache& cache) {
 // first one.
 Status MeasureResidentMemory(Model& model, const char* recipe, std::span<const Token> chunk,
                              int64_t text_tokens, BarReport& report) {
-  Result<std::unique_ptr<Cache>> cache = Cache::Open(model.shape(), *Recipe::Parse(recipe));
+  const Calibration calibration = NeutralCalibration(model.shape());
+  Result<std::unique_ptr<Cache>> cache =
+      Cache::Open(model.shape(), *Recipe::Parse(recipe), {.calibration = &calibration});
   if (!cache.ok()) return cache.status();
   const SequenceId sequence = (*cache)->Create();
   const auto feed = [&](int64_t tokens) {
@@ -101,7 +104,8 @@ Status MeasureAllocation(const Shape& shape, const char* recipe_text, int64_t to
   const Recipe recipe = *Recipe::Parse(recipe_text);
   const auto groups = ResolveGroups(shape, recipe);
   if (!groups.ok()) return groups.status();
-  Result<std::unique_ptr<Cache>> cache = Cache::Open(shape, recipe);
+  const Calibration calibration = NeutralCalibration(shape);
+  Result<std::unique_ptr<Cache>> cache = Cache::Open(shape, recipe, {.calibration = &calibration});
   if (!cache.ok()) return cache.status();
   int row_floats = 0;
   for (const LayerShape& layer : shape.layers) {

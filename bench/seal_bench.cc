@@ -72,7 +72,7 @@ void BenchSeal(benchmark::State& state, const SealCase& c) {
   uint8_t* values = exact.get() + rows.ValueOffset(kPageTokens);
   rows.WriteValues(values, 0, kPageTokens, x.data(), kDim);
 
-  const SealJob job = SealJobOf(side, 0).value_or(SealJob{});
+  const SealJob job = SealJobOf(side, {}, 0).value_or(SealJob{});
   const Memory scratch = Allocate(c.table != nullptr ? SealScratchFloats(job) * sizeof(float)
                                                      : SealScratchBytes(side));
   std::vector<float> read(static_cast<size_t>(kPageTokens) * kDim);
@@ -88,7 +88,7 @@ void BenchSeal(benchmark::State& state, const SealCase& c) {
       } else {
         rows.ReadValues(values, kPageTokens, read.data());
       }
-      SealSide(side, read.data(), 0, part, page.get(), &descriptor, scratch.get());
+      SealSide(side, {}, read.data(), 0, part, page.get(), &descriptor, scratch.get());
     }
     benchmark::DoNotOptimize(page.get());
     benchmark::ClobberMemory();

@@ -18,6 +18,7 @@
 #include "attention_scenario.h"
 #include "kernels/dispatch.h"
 #include "page_checks.h"
+#include "quant/head_tables.h"
 #include "shorthand/attention.h"
 #include "shorthand/cache.h"
 
@@ -36,7 +37,8 @@ class Runner {
     auto recipe = Recipe::Parse(scenario_.recipe);
     if (!recipe.ok()) return false;
     for (std::unique_ptr<Cache>* cache : {&cache_, &other_}) {
-      auto opened = Cache::Open(scenario_.shape, *recipe);
+      const Calibration calibration = NeutralCalibration(scenario_.shape);
+      auto opened = Cache::Open(scenario_.shape, *recipe, {.calibration = &calibration});
       if (!opened.ok()) return false;
       *cache = *std::move(opened);
     }

@@ -32,6 +32,7 @@ struct Lines {
 // A page of one layer and KV head in both representations.
 struct SealedPage {
   const LayerFormat& layer;
+  int kv_head;
   const uint8_t* exact;
   const uint8_t* sealed;
   const PageDescriptor& descriptor;
@@ -52,15 +53,18 @@ void CheckSealer(const SealedPage& page, const KernelTable& kernels, const std::
   const Lines again(page.layer.sealed.bytes);
   PageDescriptor descriptor;
   PageSealer(page.layer, kernels)
-      .Seal(page.exact, static_cast<int>(page.descriptor.first_token), again.data, &descriptor);
+      .Seal(page.exact, page.kv_head, static_cast<int>(page.descriptor.first_token), again.data,
+            &descriptor);
   CheckSide(page.layer.sealed.k, page, again.data, descriptor, what + " (keys)");
   CheckSide(page.layer.sealed.v, page, again.data, descriptor, what + " (values)");
 }
 
-void SealByCodec(const SideFormat& format, const SidePart& part, const std::vector<float>& rows,
-                 int first_token, uint8_t* page, PageDescriptor* descriptor) {
+void SealByCodec(const SideFormat& format, const HeadTables& tables, const SidePart& part,
+                 const std::vector<float>& rows, int first_token, uint8_t* page,
+                 PageDescriptor* descriptor) {
+  if (format.exact) return;
   const Lines scratch(SealScratchBytes(format));
-  SealSide(format, rows.data(), first_token, part, page, descriptor, scratch.data);
+  SealSide(format, tables, rows.data(), first_token, part, page, descriptor, scratch.data);
 }
 
 void CheckCodec(const SealedPage& page, const std::string& what) {
@@ -74,8 +78,10 @@ void CheckCodec(const SealedPage& page, const std::string& what) {
   std::vector<float> v(static_cast<size_t>(kPageTokens) * page.layer.v.dim);
   exact.ReadKeys(page.exact, kPageTokens, k.data());
   exact.ReadValues(page.exact + exact.ValueOffset(kPageTokens), kPageTokens, v.data());
-  if (!page.layer.k.exact) SealByCodec(page.layer.k, layout.k, k, first, again.data, &descriptor);
-  if (!page.layer.v.exact) SealByCodec(page.layer.v, layout.v, v, first, again.data, &descriptor);
+  SealByCodec(page.layer.k, page.layer.k_tables[page.kv_head], layout.k, k, first, again.data,
+              &descriptor);
+  SealByCodec(page.layer.v, page.layer.v_tables[page.kv_head], layout.v, v, first, again.data,
+              &descriptor);
   if (!page.layer.k.exact) CheckSide(layout.k, page, again.data, descriptor, what + " (keys)");
   if (!page.layer.v.exact) CheckSide(layout.v, page, again.data, descriptor, what + " (values)");
 }
@@ -85,7 +91,7 @@ void CheckBlock(const GroupStore& store, const Block& block, const std::string& 
     const LayerFormat& layer = store.group().layers[l];
     const int place = static_cast<int>(l);
     for (int head = 0; head < layer.kv_heads; ++head) {
-      const SealedPage page{layer, store.exact().Page(place, head, block.exact),
+      const SealedPage page{layer, head, store.exact().Page(place, head, block.exact),
                             store.sealed().Page(place, head, block.sealed),
                             *store.sealed().Descriptor(place, head, block.sealed)};
       CheckCodec(page, "the codec, " + what);

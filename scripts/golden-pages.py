@@ -8,6 +8,10 @@ Input of a page: x[t][c] for t = 0..127, c = 0..d-1 in that order from the gener
     state = (1664525 state + 1013904223) mod 2^32,   state = d before the first value,
     x = ((state >> 24) - 128) / 16 + (c mod 5) - 2.
 
+Tables that a calibration would give: balance 2^((c mod 5) - 2) of channel c; channel (5 p + 3) mod d
+at place p; widths of quads in the cycle 8 6 5 4 3 2, each lowered until two bits are left for every
+quad behind it.
+
 A row: format, d, side, first token, f32 bits of the page scale, bytes of meta and codes, the first
 32 bytes of each, and the 64-bit FNV-1a hash of meta and codes together.
 """
@@ -36,6 +40,7 @@ had:u4/tok:clip0.95 mu:had:lm4/tok:norm had:lm4/tok lm3/tok lm2/tok had:lm2/tok6
 rn2/ch rn3/ch rn4/ch rn4/tok32 nf4/tok64 nf3/tok nf2/ch mu:u4/tok had64:u3/ch
 q4_0 q4_1 q5_0 q5_1 q8_0 iq4_nl mxfp4 nvfp4 had64:q4_0
 e4m3/page e5m2/page e4m3/page:one mu:had:e4m3/page
+bal:had:u4/ch bal:u8/ch w4/ch w2.5/ch w3/ch w8/ch
 """.split()
 
 
@@ -90,10 +95,24 @@ class Format:
             self.group = int(size) if size else TOKENS
         self.d, self.padded, self.side = d, (d + 15) // 16 * 16, side
         self.fits = not (self.axis == "tok" and d % self.group) and not (self.had and d % self.had)
-        self.fits = self.fits and not (self.mu and side == "v")
+        self.bal, self.planes = "bal" in steps, self.code[0] == "w"
+        self.fits = self.fits and not ((self.mu or self.bal or self.planes) and side == "v")
         widths = {"q8_0": 8, "q5_1": 5, "q5_0": 5, "iq4_nl": 4, "e4m3": 8, "e5m2": 8}
-        self.bits = widths.get(self.code) or (4 if self.blocks else int(self.code[-1]))
-        self.offset = self.code[0] in "ur" or self.code in ("q4_1", "q5_1")
+        if self.planes:
+            self.set_planes(float(self.code[1:]))
+        else:
+            self.bits = widths.get(self.code) or (4 if self.blocks else int(self.code[-1]))
+        self.offset = self.code[0] in "urw" or self.code in ("q4_1", "q5_1")
+
+    def set_planes(self, average):
+        quads = self.padded // 4
+        self.lines = left = math.floor(average * quads)
+        self.bits, self.widths = 8, []
+        for i in range(quads):
+            most = left - 2 * (quads - i - 1)
+            width = [8, 6, 5, 4, 3, 2][i % 6]
+            self.widths.append(max(b for b in (2, 3, 4, 5, 6, 8) if b <= min(width, most)))
+            left -= self.widths[-1]
 
 
 def levels_of(f):
@@ -142,6 +161,22 @@ def encode_uniform(f, x):
     low, high = f32(min(x) * clip), f32(max(x) * clip)
     s, z = f16(f32(f32(high - low) / top)), f16(low)
     return [0 if s == 0 else max(0, min(top, rne(f32(f32(v - z) / s)))) for v in x], s, z
+
+
+def encode_water(x, bits):
+    """Minimum and maximum; at 2 and 3 bits the range with the least squared error."""
+    def code(ratio):
+        top, low, high = (1 << bits) - 1, min(x), max(x)
+        if ratio != 1:
+            middle, half = f32(f32(low + high) / 2), f32(f32(f32(high - low) / 2) * f32(ratio))
+            low, high = f32(middle - half), f32(middle + half)
+        s, z = f16(f32(f32(high - low) / top)), f16(low)
+        codes = [0 if s == 0 else max(0, min(top, rne(f32(f32(v - z) / s)))) for v in x]
+        errors = [f32(v - f32(s * c + z)) for v, c in zip(x, codes)]
+        return total([f32(e * e) for e in errors], False), codes, s, z
+
+    ratios = (1, .9, .8, .7, .6, .5) if bits < 4 else (1,)
+    return min(map(code, ratios), key=lambda coded: coded[0])[1:]
 
 
 def encode_signed(f, x):
@@ -266,8 +301,12 @@ def steps(f, rows, first):
         count = TOKENS - first
         mean = [f16(f32(total([r[c] for r in rows[first:]], False) / count)) for c in range(f.d)]
         rows = [[f32(v - m) for v, m in zip(r, mean)] for r in rows]
+    if f.bal:
+        rows = [[f32(v * 2. ** (2 - c % 5)) for c, v in enumerate(r)] for r in rows]
     if f.had:
         rows = [hadamard(r, f.had) for r in rows]
+    if f.planes:
+        rows = [[r[(5 * p + 3) % f.d] for p in range(f.d)] for r in rows]
     return rows, mean
 
 
@@ -298,7 +337,9 @@ def code_side(f, rows, first):
             tokens = range(max(first, g * f.group), (g + 1) * f.group)
             for c in range(f.d if tokens else 0):
                 column = [rows[t][c] for t in tokens]
-                coded, scales[g, c], offsets[g, c] = encode_group(f, column, False)
+                coded, scales[g, c], offsets[g, c] = (
+                    encode_water(column, f.widths[c // 4]) if f.planes
+                    else encode_group(f, column, False))
                 for t, code in zip(tokens, coded):
                     codes[t][c] = code
     return codes, scales, offsets
@@ -363,15 +404,24 @@ def pack(bits, t):
     return [fields(t, bits)]
 
 
-def lines(f, codes):
-    count = {8: 1, 6: 4, 5: 8, 4: 2, 3: 8, 2: 4}[f.bits]
-    all_tiles, out = list(tiles(f, codes)), bytearray()
+def pack_all(bits, all_tiles):
+    count, out = {8: 1, 6: 4, 5: 8, 4: 2, 3: 8, 2: 4}[bits], bytearray()
     for first in range(0, len(all_tiles), count):
         group = all_tiles[first:first + count]
-        packed = [pack(f.bits, [tile[j] for tile in group]) for j in range(64)]
+        packed = [pack(bits, [tile[j] for tile in group]) for j in range(64)]
         for line in zip(*packed):
             out.extend(line)
     return bytes(out)
+
+
+def lines(f, codes):
+    if not f.planes:
+        return pack_all(f.bits, list(tiles(f, codes)))
+    out = bytearray()
+    for quad, width in enumerate(f.widths):
+        out += pack_all(width, [[codes[16 * i + a][4 * quad + b] for a in range(16)
+                                 for b in range(4)] for i in range(8)])
+    return bytes(out) + bytes(64 * f.lines - len(out))
 
 
 def fnv1a64(data):

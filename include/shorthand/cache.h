@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "shorthand/calibration.h"
 #include "shorthand/recipe.h"
 #include "shorthand/shape.h"
 #include "shorthand/status.h"
@@ -27,6 +28,8 @@ namespace shorthand {
 
 struct CacheOptions {
   uint64_t budget_bytes = 0;  // of allocated bytes; 0: no limit
+  // Of the model, for recipes that need one. Read by Open only.
+  const Calibration* calibration = nullptr;
 };
 
 using SequenceId = int32_t;
@@ -53,7 +56,8 @@ class BatchImpl;
 
 class Cache {
  public:
-  // Errors: kInvalidArgument or kUnimplemented if the recipe does not fit the shape.
+  // Errors: kInvalidArgument or kUnimplemented if the recipe does not fit the shape;
+  // kFailedPrecondition if it needs a calibration and there is none, or names another.
   static Result<std::unique_ptr<Cache>> Open(const Shape& shape, const Recipe& recipe,
                                              const CacheOptions& options = {});
   ~Cache();
@@ -61,6 +65,7 @@ class Cache {
   Cache& operator=(const Cache&) = delete;
 
   const Shape& shape() const;
+  // As opened; it names the calibration that it uses.
   const Recipe& recipe() const;
 
   // An empty sequence.

@@ -76,14 +76,25 @@ bool BlockAttention::GatherQueries() {
     }
     std::fill(to + dim, to + padded, 0.0f);
   }
-  if (store_.has_sealed() && format_.k.hadamard > 0) {
-    scratch_->q_coded = scratch_->q_model;
-    for (int row = 0; row < rows_; ++row) {
-      kernels_.hadamard(scratch_->q_coded.data() + static_cast<size_t>(row) * padded, dim,
-                        format_.k.hadamard);
-    }
-  }
+  if (store_.has_sealed() && format_.k.transformed()) CodeQueries();
   return overflow >> 31 == 0;
+}
+
+// The queries in the space of the codes: the transpose of what codes go through to become keys.
+void BlockAttention::CodeQueries() {
+  const int dim = format_.k.dim, padded = format_.k.padded_dim;
+  const HeadTables& tables = format_.k_tables[kv_head_];
+  scratch_->q_coded = scratch_->q_model;
+  for (int row = 0; row < rows_; ++row) {
+    float* q = scratch_->q_coded.data() + static_cast<size_t>(row) * padded;
+    if (format_.k.balance) {
+      for (int c = 0; c < dim; ++c) q[c] *= tables.balance[c];
+    }
+    if (format_.k.hadamard > 0) kernels_.hadamard(q, dim, format_.k.hadamard);
+    if (tables.order.empty()) continue;
+    const float* from = scratch_->q_model.data() + static_cast<size_t>(row) * padded;
+    for (int place = 0; place < padded; ++place) q[place] = from[tables.order[place]];
+  }
 }
 
 // So that a page's steps ask for a whole page. A step is eight tiles of codes, or 16 lanes of up to
@@ -230,7 +241,7 @@ void BlockAttention::RunSealed(const Block& block, int64_t start, int count, Tok
             SealedSide(v, format_.sealed.v, paths_.v, page, descriptor, &scratch_->v),
             first_slot,
             count,
-            k.hadamard > 0,
+            k.transformed(),
             mean,
             v.hadamard > 0 ? SoftmaxStates::kRotated : SoftmaxStates::kModel};
   // What several passes read is unpacked once for all of them.

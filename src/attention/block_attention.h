@@ -88,6 +88,7 @@ class BlockAttention {
     SoftmaxStates::Space space;
   };
 
+  void CodeQueries();
   int BytesPerStep() const;
   void RunEntry(int entry, SoftmaxStates states);
   TokenRange TokensThatSee(const Entry& entry) const;

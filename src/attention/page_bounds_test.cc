@@ -137,7 +137,7 @@ class FencedSide {
 
   void Seal(const KernelTable& kernels) {
     for (const int first : {0, 3, 127, 128}) {
-      const std::optional<SealJob> job = SealJobOf(format_, first);
+      const std::optional<SealJob> job = SealJobOf(format_, {}, first);
       if (!job) return;
       float* scratch = memory_.Take<float>(SealScratchFloats(*job));
       kernels.seal(*job, exact_, meta_, codes_, scratch);

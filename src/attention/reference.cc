@@ -45,12 +45,12 @@ class Reader {
     if (format_.k.exact) {
       exact_.ReadKeys(page + layout.k.codes_offset, kPageTokens, rows.k.data());
     } else {
-      UnsealSide(format_.k, layout.k, page, descriptor, rows.k.data());
+      UnsealSide(format_.k, format_.k_tables[head], layout.k, page, descriptor, rows.k.data());
     }
     if (format_.v.exact) {
       exact_.ReadValues(page + layout.v.codes_offset, kPageTokens, rows.v.data());
     } else {
-      UnsealSide(format_.v, layout.v, page, descriptor, rows.v.data());
+      UnsealSide(format_.v, format_.v_tables[head], layout.v, page, descriptor, rows.v.data());
     }
     if (block.sinks != kNoSlot) {
       const uint8_t* sinks = store_.sinks().Page(place_.index, head, block.sinks);

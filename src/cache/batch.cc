@@ -155,7 +155,7 @@ void BatchImpl::Seal(int layer, int worker, int workers) {
     const uint8_t* from = store.exact().Page(place.index, head, block.exact);
     uint8_t* to = store.sealed().Page(place.index, head, block.sealed);
     PageDescriptor* descriptor = store.sealed().Descriptor(place.index, head, block.sealed);
-    sealer.Seal(from, job.first_token, to, descriptor);
+    sealer.Seal(from, head, job.first_token, to, descriptor);
     if (job.first_token > 0) {
       const int sink_rows = (job.first_token + 15) / 16 * 16;
       ExactRows(format).Copy(from, kPageTokens, store.sinks().Page(place.index, head, block.sinks),

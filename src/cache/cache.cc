@@ -7,6 +7,7 @@
 
 #include "cache/cache_impl.h"
 #include "kernels/kernels.h"
+#include "quant/head_tables.h"
 
 namespace shorthand {
 namespace {
@@ -14,6 +15,24 @@ namespace {
 Status NoSuchSequence(SequenceId id) { return NotFound(fmt::format("no sequence {}", id)); }
 
 std::string Mib(uint64_t bytes) { return fmt::format("{:.1f} MiB", bytes / 1048576.0); }
+
+// Gives the formats their tables, and the recipe the name of what they are made from.
+Status UseCalibration(const Shape& shape, const Calibration* calibration, Recipe* recipe,
+                      std::vector<LayerGroup>* groups) {
+  if (!NeedsCalibration(*recipe)) return OkStatus();
+  if (calibration == nullptr) {
+    return FailedPrecondition(fmt::format(
+        "{} needs statistics of the model's keys and queries; pass a calibration of the model",
+        recipe->ToString()));
+  }
+  const std::string hash = calibration->Hash();
+  if (!recipe->cal.empty() && !hash.starts_with(recipe->cal)) {
+    return FailedPrecondition(
+        fmt::format("the recipe names calibration {}, but {} was given", recipe->cal, hash));
+  }
+  recipe->cal = hash;
+  return ApplyCalibration(shape, *calibration, groups);
+}
 
 Status BatchIsOpen(const char* what) {
   return FailedPrecondition(
@@ -268,8 +287,12 @@ Result<std::unique_ptr<Cache>> Cache::Open(const Shape& shape, const Recipe& rec
   if (ActiveKernels() == nullptr) return InvalidArgument(ActiveKernelsReason());
   auto groups = ResolveGroups(shape, recipe);
   if (!groups.ok()) return groups.status();
+  Recipe named = recipe;
+  if (Status status = UseCalibration(shape, options.calibration, &named, &*groups); !status.ok()) {
+    return status;
+  }
   return std::unique_ptr<Cache>(
-      new Cache(std::make_unique<CacheImpl>(shape, recipe, options, *std::move(groups))));
+      new Cache(std::make_unique<CacheImpl>(shape, std::move(named), options, *std::move(groups))));
 }
 
 const Shape& Cache::shape() const { return impl_->shape(); }

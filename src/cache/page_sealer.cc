@@ -41,7 +41,7 @@ std::optional<SealRule> RuleOf(Code code) {
 
 size_t ScratchBytes(const SideFormat& side) {
   if (side.exact) return 0;
-  const std::optional<SealJob> job = SealJobOf(side, 0);
+  const std::optional<SealJob> job = SealJobOf(side, {}, 0);
   return job ? SealScratchFloats(*job) * sizeof(float) : SealScratchBytes(side);
 }
 
@@ -52,7 +52,8 @@ size_t ScratchBytes(const LayerFormat& format) {
 
 }  // namespace
 
-std::optional<SealJob> SealJobOf(const SideFormat& side, int first_token) {
+std::optional<SealJob> SealJobOf(const SideFormat& side, const HeadTables& tables,
+                                 int first_token) {
   if (side.exact) return std::nullopt;
   const std::optional<SealRule> rule = RuleOf(side.code);
   if (!rule) return std::nullopt;
@@ -61,6 +62,7 @@ std::optional<SealJob> SealJobOf(const SideFormat& side, int first_token) {
   job.key = side.kind == SideKind::kKey;
   job.per_channel = side.axis == Axis::kChannel;
   job.mean = side.mean;
+  job.factors = side.balance ? tables.inverse_balance.data() : nullptr;
   job.norm = side.tunes.norm;
   job.one = side.tunes.one;
   job.dim = side.dim;
@@ -85,22 +87,25 @@ PageSealer::PageSealer(const LayerFormat& format, const KernelTable& kernels)
       exact_(format),
       scratch_(std::aligned_alloc(kLineBytes, ScratchBytes(format))) {}
 
-void PageSealer::Seal(const uint8_t* exact_page, int first_token, uint8_t* page,
+void PageSealer::Seal(const uint8_t* exact_page, int kv_head, int first_token, uint8_t* page,
                       PageDescriptor* descriptor) {
   *descriptor = PageDescriptor();
   descriptor->first_token = first_token;
   const uint8_t* values = exact_page + exact_.ValueOffset(kPageTokens);
-  SealOneSide(format_.k, exact_page, first_token, format_.sealed.k, page, descriptor);
-  SealOneSide(format_.v, values, first_token, format_.sealed.v, page, descriptor);
+  SealOneSide(format_.k, format_.k_tables[kv_head], exact_page, first_token, format_.sealed.k, page,
+              descriptor);
+  SealOneSide(format_.v, format_.v_tables[kv_head], values, first_token, format_.sealed.v, page,
+              descriptor);
 }
 
-void PageSealer::SealOneSide(const SideFormat& side, const uint8_t* exact, int first_token,
-                             const SidePart& part, uint8_t* page, PageDescriptor* descriptor) {
+void PageSealer::SealOneSide(const SideFormat& side, const HeadTables& tables, const uint8_t* exact,
+                             int first_token, const SidePart& part, uint8_t* page,
+                             PageDescriptor* descriptor) {
   if (side.exact) {
     std::memcpy(page + part.codes_offset, exact, part.codes_bytes);
     return;
   }
-  if (const std::optional<SealJob> job = SealJobOf(side, first_token)) {
+  if (const std::optional<SealJob> job = SealJobOf(side, tables, first_token)) {
     const SealResult result =
         kernels_.seal(*job, exact, page + part.meta_offset, page + part.codes_offset,
                       static_cast<float*>(scratch_.get()));
@@ -114,7 +119,7 @@ void PageSealer::SealOneSide(const SideFormat& side, const uint8_t* exact, int f
   } else {
     exact_.ReadValues(exact, kPageTokens, rows_.data());
   }
-  SealSide(side, rows_.data(), first_token, part, page, descriptor, scratch_.get());
+  SealSide(side, tables, rows_.data(), first_token, part, page, descriptor, scratch_.get());
 }
 
 }  // namespace shorthand

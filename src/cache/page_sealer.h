@@ -20,23 +20,27 @@
 namespace shorthand {
 
 // What the sealing kernel does for a side; nothing if there is no kernel for its format.
-std::optional<SealJob> SealJobOf(const SideFormat& side, int first_token);
+// The tables must outlive the job.
+std::optional<SealJob> SealJobOf(const SideFormat& side, const HeadTables& tables, int first_token);
 
 class PageSealer {
  public:
   // REQUIRES: `format` and `kernels` outlive the sealer.
   PageSealer(const LayerFormat& format, const KernelTable& kernels);
 
-  // Tokens before `first_token` are kept apart and take no part.
-  void Seal(const uint8_t* exact_page, int first_token, uint8_t* page, PageDescriptor* descriptor);
+  // A page of one of the layer's KV heads. Tokens before `first_token` are kept apart and take no
+  // part.
+  void Seal(const uint8_t* exact_page, int kv_head, int first_token, uint8_t* page,
+            PageDescriptor* descriptor);
 
  private:
   struct FreeDeleter {
     void operator()(void* memory) const { std::free(memory); }
   };
 
-  void SealOneSide(const SideFormat& side, const uint8_t* exact, int first_token,
-                   const SidePart& part, uint8_t* page, PageDescriptor* descriptor);
+  void SealOneSide(const SideFormat& side, const HeadTables& tables, const uint8_t* exact,
+                   int first_token, const SidePart& part, uint8_t* page,
+                   PageDescriptor* descriptor);
 
   const LayerFormat& format_;
   const KernelTable& kernels_;

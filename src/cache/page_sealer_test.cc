@@ -66,6 +66,8 @@ std::vector<Data> AllData(int dim) {
 LayerFormat LayerOf(const SideFormat& k, const SideFormat& v) {
   LayerFormat layer;
   layer.kv_heads = 1;
+  layer.k_tables.resize(1);
+  layer.v_tables.resize(1);
   layer.k = k;
   layer.v = v;
   layer.exact_k = ExactFormatOf(k);
@@ -107,7 +109,7 @@ void CheckPage(const LayerFormat& layer, const Data& data, int first) {
   for (const KernelTable* table : RunnableTargets()) {
     AlignedVector<uint8_t> page(layer.sealed.bytes, 0x55);
     PageDescriptor descriptor;
-    PageSealer(layer, *table).Seal(exact.data(), first, page.data(), &descriptor);
+    PageSealer(layer, *table).Seal(exact.data(), 0, first, page.data(), &descriptor);
     const auto at = std::mismatch(page.begin(), page.end(), want.page.begin());
     ASSERT_TRUE(at.first == page.end())
         << table->name << ", " << data.name << ", first token " << first << ": byte "
@@ -123,8 +125,8 @@ void CheckPage(const LayerFormat& layer, const Data& data, int first) {
 }
 
 bool HasKernel(const Codec& codec) {
-  return codec.code != Code::kIq4Nl && codec.scale_type != ScaleType::kE8m0 &&
-         codec.scale_type != ScaleType::kUe4m3;
+  return codec.code != Code::kIq4Nl && codec.code != Code::kWater &&
+         codec.scale_type != ScaleType::kE8m0 && codec.scale_type != ScaleType::kUe4m3;
 }
 
 // The groups that a code may have in a head of `dim`, as text.
@@ -143,7 +145,7 @@ std::vector<std::string> GroupsOf(const Codec& codec, int dim) {
 void CheckFormat(const std::string& key_text, const std::string& value_text, int dim) {
   const LayerFormat layer = LayerOf(ResolveText(key_text, SideKind::kKey, dim),
                                     ResolveText(value_text, SideKind::kValue, dim));
-  ASSERT_TRUE(SealJobOf(layer.k, 0).has_value());
+  ASSERT_TRUE(SealJobOf(layer.k, {}, 0).has_value());
   const std::vector<Data> all = AllData(dim);
   for (size_t i = 0; i < all.size(); ++i) {
     for (const int first : {0, kSinks[i % std::size(kSinks)]}) {
@@ -199,11 +201,11 @@ INSTANTIATE_TEST_SUITE_P(Heads, BlockSealerTest, ::testing::Values(32, 96, 128))
 TEST(PageSealerFormatsTest, OtherCodesHaveNoKernel) {
   for (const Codec& codec : Registry()) {
     if (HasKernel(codec)) continue;
-    const std::string group = codec.scale_type == ScaleType::kPage ? "/page" : "";
-    const SideFormat side = ResolveText(std::string(codec.name) + group, SideKind::kKey, 64);
-    EXPECT_FALSE(SealJobOf(side, 0).has_value()) << codec.name;
+    const std::string text = codec.code == Code::kWater ? "w4/ch" : std::string(codec.name);
+    const SideFormat side = ResolveText(text, SideKind::kKey, 64);
+    EXPECT_FALSE(SealJobOf(side, {}, 0).has_value()) << codec.name;
   }
-  EXPECT_FALSE(SealJobOf(ResolveText("f16", SideKind::kKey, 64), 0).has_value());
+  EXPECT_FALSE(SealJobOf(ResolveText("f16", SideKind::kKey, 64), {}, 0).has_value());
 }
 
 }  // namespace

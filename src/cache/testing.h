@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "quant/head_tables.h"
 #include "shorthand/attention.h"
 #include "shorthand/cache.h"
 
@@ -37,7 +38,8 @@ inline std::unique_ptr<Cache> OpenCache(const Shape& shape, const std::string& r
                                         uint64_t budget_bytes = 0) {
   auto parsed = Recipe::Parse(recipe);
   EXPECT_TRUE(parsed.ok()) << parsed.status().message();
-  auto cache = Cache::Open(shape, *parsed, {budget_bytes});
+  const Calibration calibration = NeutralCalibration(shape);
+  auto cache = Cache::Open(shape, *parsed, {budget_bytes, &calibration});
   EXPECT_TRUE(cache.ok()) << recipe << ": " << cache.status().message();
   return cache.ok() ? *std::move(cache) : nullptr;
 }

@@ -71,7 +71,8 @@ Evaluator::Evaluator(Model& model, std::span<const Recipe> recipes, const Evalua
       f32_cache_(model.shape(), Uncoded(Code::kF32)),
       compared_{&scaled_query_, &f32_cache_},
       output_rows_(kScoredChunkTokens) {
-  for (const Recipe& recipe : recipes) rows_.emplace_back(model.shape(), recipe);
+  for (const Recipe& recipe : recipes)
+    rows_.emplace_back(model.shape(), recipe, options.calibration);
   for (Lane& row : rows_) compared_.push_back(&row);
   std::iota(output_rows_.begin(), output_rows_.end(), 0);
 }

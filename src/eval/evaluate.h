@@ -24,6 +24,8 @@ namespace shorthand {
 struct EvaluateOptions {
   // Called now and then with the share of the work that is done, 0 to 1. May be empty.
   std::function<void(double)> on_progress = {};
+  // For recipes that need one.
+  const Calibration* calibration = nullptr;
 };
 
 struct EvaluationRow {

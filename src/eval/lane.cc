@@ -8,8 +8,8 @@
 
 namespace shorthand {
 
-Lane::Lane(const Shape& shape, const Recipe& recipe) {
-  Result<std::unique_ptr<Cache>> cache = Cache::Open(shape, recipe);
+Lane::Lane(const Shape& shape, const Recipe& recipe, const Calibration* calibration) {
+  Result<std::unique_ptr<Cache>> cache = Cache::Open(shape, recipe, {.calibration = calibration});
   if (!cache.ok()) {
     status_ = cache.status();
     return;

@@ -20,7 +20,8 @@ namespace shorthand {
 class Lane {
  public:
   // Opens a cache; status() says whether it could be.
-  Lane(const Shape& shape, const Recipe& recipe);
+  // The calibration is for recipes that need one; null if there is none.
+  Lane(const Shape& shape, const Recipe& recipe, const Calibration* calibration = nullptr);
 
   const Status& status() const { return status_; }
   std::span<const PositionScore> scores() const { return scores_; }

@@ -39,15 +39,16 @@ struct SealJob {
   bool norm;         // kLloydMax: the scale keeps the norm instead of the least squared error
   bool one;          // kE4m3, kE5m2: the scale is 1
   int dim;
-  int padded_dim;       // a multiple of 16
-  int bits;             // 2 3 4 5 6 8; tables up to 4
-  int group;            // channels (a multiple of 16, or all) or tokens that share a scale
-  int hadamard;         // block length, 0: none
-  int first_token;      // tokens before it take no part
-  float clip;           // of kUnsigned, kSigned, kRangeNormalised
-  float step;           // of tables: one level, in what the rule normalises by
-  const float* levels;  // [2^bits] of tables, ascending
-  uint8_t zero_code;    // what padding channels and skipped tokens hold
+  int padded_dim;        // a multiple of 16
+  int bits;              // 2 3 4 5 6 8; tables up to 4
+  int group;             // channels (a multiple of 16, or all) or tokens that share a scale
+  int hadamard;          // block length, 0: none
+  int first_token;       // tokens before it take no part
+  float clip;            // of kUnsigned, kSigned, kRangeNormalised
+  float step;            // of tables: one level, in what the rule normalises by
+  const float* levels;   // [2^bits] of tables, ascending
+  const float* factors;  // keys: [padded_dim] that multiply the channels; null: none
+  uint8_t zero_code;     // what padding channels and skipped tokens hold
 };
 
 // Scales of a side; with one for the page as many as tokens, all the same.

@@ -92,7 +92,10 @@ inline void KeySteps(const SealJob& job, const SealView& view, const uint16_t* k
   for (int token = tokens.begin; token < tokens.end; token += kLanes) {
     const uint16_t* from = keys + static_cast<size_t>(token) * job.padded_dim;
     float* to = x + view.At(token, channels.begin);
-    const auto load = [&](int c) { return Sub(LoadF16(from + c * kLanes), Set(means[c])); };
+    const auto load = [&](int c) {
+      const F32 x = Sub(LoadF16(from + c * kLanes), Set(means[c]));
+      return job.factors == nullptr ? x : Mul(x, Set(job.factors[c]));
+    };
     int c = channels.begin;
     if (job.hadamard > 1) {
       HadamardAcross(load, to, job.dim, job.hadamard);

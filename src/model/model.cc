@@ -36,6 +36,7 @@ class ModelImpl {
       return InvalidArgument(
           fmt::format("{} threads; 1 to {} are accepted", options.threads, kMaxThreads));
     }
+    precision_ = options.precision;
     threads_ =
         options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
     SetLog(options.log);
@@ -70,6 +71,8 @@ class ModelImpl {
 
   const Shape& shape() const { return hyper_.shape; }
   const Vocab& vocab() const { return *vocab_; }
+  const std::vector<RopeParams>& rope() const { return hyper_.rope; }
+  Precision precision() const { return precision_; }
   int threads() const { return threads_; }
   uint64_t tensor_bytes() const {
     uint64_t bytes = 0;
@@ -136,6 +139,7 @@ class ModelImpl {
     void operator()(ggml_threadpool* pool) const { ggml_threadpool_free(pool); }
   };
 
+  Precision precision_ = Precision::kNative;
   int threads_ = 1;
   int product_rows_ = 1;
   std::unique_ptr<GgufFile> file_;
@@ -160,6 +164,8 @@ Model::~Model() = default;
 
 const Shape& Model::shape() const { return impl_->shape(); }
 const Vocab& Model::vocab() const { return impl_->vocab(); }
+const std::vector<RopeParams>& Model::rope() const { return impl_->rope(); }
+Precision Model::precision() const { return impl_->precision(); }
 int Model::threads() const { return impl_->threads(); }
 uint64_t Model::tensor_bytes() const { return impl_->tensor_bytes(); }
 

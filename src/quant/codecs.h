@@ -13,6 +13,9 @@ namespace shorthand {
 void EncodeUnsigned(const SideFormat& format, const float* x, int first, CodedSide out);
 void EncodeSigned(const SideFormat& format, const float* x, int first, CodedSide out);
 
+// codec_water.cc: wN, channels with widths of their own.
+void EncodeWater(const SideFormat& format, const float* x, int first, CodedSide out);
+
 // codec_table.cc: normal-float, Lloyd-Max, range-normalised.
 void EncodeNormalFloat(const SideFormat& format, const float* x, int first, CodedSide out);
 void EncodeLloydMax(const SideFormat& format, const float* x, int first, CodedSide out);

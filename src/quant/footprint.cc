@@ -64,6 +64,8 @@ Result<LayerFormat> ResolveLayer(const LayerShape& shape, int index, const SideP
   layer.exact_k = ExactFormatOf(*k);
   layer.exact_v = ExactFormatOf(*v);
   layer.exact = LayoutOf(layer.exact_k, layer.exact_v);
+  layer.k_tables.resize(shape.kv_heads);
+  layer.v_tables.resize(shape.kv_heads);
   return layer;
 }
 
@@ -106,6 +108,19 @@ Result<std::vector<LayerGroup>> ResolveGroups(const Shape& shape, const Recipe& 
                                        shape.name.empty() ? std::string("the model") : shape.name));
   }
   return groups;
+}
+
+Status ApplyCalibration(const Shape& shape, const Calibration& calibration,
+                        std::vector<LayerGroup>* groups) {
+  if (Status status = calibration.CheckFits(shape); !status.ok()) return status;
+  for (LayerGroup& group : *groups) {
+    for (LayerFormat& layer : group.layers) {
+      for (int head = 0; head < layer.kv_heads; ++head) {
+        layer.k_tables[head] = KeyTables(layer.k, calibration.layers[layer.layer], head);
+      }
+    }
+  }
+  return OkStatus();
 }
 
 bool StillInWindow(const LayerGroup& group, int64_t end, int64_t tokens) {

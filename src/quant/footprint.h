@@ -27,9 +27,10 @@ inline constexpr int kSlackTokens = 32;
 struct LayerFormat {
   int layer = 0;
   int kv_heads = 0;
-  SideFormat k, v;              // as sealed
-  SideFormat exact_k, exact_v;  // as written
-  PageLayout sealed;            // bytes 0 if the layer is never sealed
+  SideFormat k, v;                             // as sealed
+  std::vector<HeadTables> k_tables, v_tables;  // [kv_heads]; made by ApplyCalibration
+  SideFormat exact_k, exact_v;                 // as written
+  PageLayout sealed;                           // bytes 0 if the layer is never sealed
   PageLayout exact;
 };
 
@@ -45,6 +46,11 @@ struct LayerGroup {
 // Resolves `recipe` for every layer of `shape` that owns keys and values.
 // Errors: those of ResolveSide with the layer named; a head dim that is not supported.
 Result<std::vector<LayerGroup>> ResolveGroups(const Shape& shape, const Recipe& recipe);
+
+// Makes the tables of formats that need a calibration.
+// Errors: kInvalidArgument if it does not fit the shape.
+Status ApplyCalibration(const Shape& shape, const Calibration& calibration,
+                        std::vector<LayerGroup>* groups);
 
 // The life of a page, as functions of positions and recipe only. `end` is the ordinal after the
 // entry's last token, `tokens` the length of the sequence.

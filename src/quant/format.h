@@ -44,21 +44,29 @@ struct SideFormat {
   SideKind kind = SideKind::kKey;
   bool exact = false;  // f32 f16 bf16: elements are stored as they are
   Code code = Code::kF16;
-  int bits = 16;       // of a code; 32 for f32
-  int dim = 0;         // D of the model
-  int padded_dim = 0;  // D rounded up to a multiple of 16; the rest is zero
-  bool mean = false;   // K: the page mean is subtracted and stored in front of the meta
-  int hadamard = 0;    // block length, 0: none. Divides dim.
+  int bits = 16;         // of a code; 32 for f32
+  int dim = 0;           // D of the model
+  int padded_dim = 0;    // D rounded up to a multiple of 16; the rest is zero
+  bool mean = false;     // K: the page mean is subtracted and stored in front of the meta
+  bool balance = false;  // K: channels are divided by the head's balance (head_tables.h)
+  int hadamard = 0;      // block length, 0: none. Divides dim.
   Axis axis = Axis::kNone;
   int group = 0;  // channels (kToken) or tokens (kChannel) that share a scale
   bool has_offset = false;
+  // wN: lines of codes of a page, the sum of the widths of all quads of channels. 0 for other
+  // codes.
+  int plane_lines = 0;
   ScaleType scale_type = ScaleType::kF16;
   Side tunes;  // clip, norm, one, ... as written
 
+  // Channels have widths of their own: codes lie as PackPlanes puts them.
+  bool planes() const { return plane_lines > 0; }
+  // Codes are not in the space of the model, but for a mean.
+  bool transformed() const { return balance || hadamard > 0 || planes(); }
   // Scale groups along the grouped axis: dim / group for kToken, 128 / group for kChannel, else 1.
   int groups() const;
   size_t meta_bytes() const;   // mean + scales + offsets, padded to 64
-  size_t codes_bytes() const;  // 16 * padded_dim * bits
+  size_t codes_bytes() const;  // 16 * padded_dim * bits, or that of the planes
 };
 
 // Resolves `side` for a head of `dim` channels.
@@ -76,6 +84,7 @@ struct CodedSide {
   float* scales = nullptr;
   float* offsets = nullptr;     // same shape; unused unless has_offset
   uint32_t* clipped = nullptr;  // raised by the values that saturated although the scale was given
+  const uint8_t* widths = nullptr;  // wN: [padded_dim / 4] bits of each quad of channels
 };
 
 // Encodes rows [first, 128) of x [128][padded_dim]; rows before `first` (exact sinks) take no part

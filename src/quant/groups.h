@@ -18,6 +18,7 @@ struct Group {
   int n;
   Order order;     // of reductions over the group
   uint8_t* codes;  // [n], to be filled
+  int index;       // of the token or channel that has the scale
 };
 
 struct GroupScale {
@@ -34,7 +35,7 @@ void ForEachTokenGroup(const SideFormat& format, const float* x, int first, Code
   for (int t = first; t < kPageTokens; ++t) {
     for (int g = 0; g < format.groups(); ++g) {
       const int at = t * format.padded_dim + g * format.group;
-      const GroupScale s = encode(Group{x + at, format.group, Order::kLanes, out.codes + at});
+      const GroupScale s = encode(Group{x + at, format.group, Order::kLanes, out.codes + at, t});
       out.scales[g * kPageTokens + t] = s.scale;
       if (format.has_offset) out.offsets[g * kPageTokens + t] = s.offset;
     }
@@ -53,7 +54,7 @@ void ForEachChannelGroup(const SideFormat& format, const float* x, int first, Co
     if (begin >= end) continue;
     for (int c = 0; c < format.dim; ++c) {
       for (int t = begin; t < end; ++t) column[t - begin] = x[t * stride + c];
-      const GroupScale s = encode(Group{column, end - begin, Order::kSequential, codes});
+      const GroupScale s = encode(Group{column, end - begin, Order::kSequential, codes, c});
       for (int t = begin; t < end; ++t) out.codes[t * stride + c] = codes[t - begin];
       out.scales[g * stride + c] = s.scale;
       if (format.has_offset) out.offsets[g * stride + c] = s.offset;

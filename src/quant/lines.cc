@@ -52,11 +52,10 @@ Origin ValueOrigin(int padded_dim, int n) {
   return {within / 2 * kTileDepth, (2 * pair + within % 2) * kTileLanes};
 }
 
-// Calls f(index in tile, index in codes) for the n-th tile.
+// Calls f(index in tile, index in codes) for the tile at `origin`.
 template <typename F>
-void ForEachInTile(SideKind kind, int padded_dim, int n, F f) {
+void ForEachInTile(SideKind kind, int padded_dim, Origin origin, F f) {
   const bool key = kind == SideKind::kKey;
-  const Origin origin = key ? KeyOrigin(padded_dim, n) : ValueOrigin(padded_dim, n);
   const int lane_stride = key ? padded_dim : 1, depth_stride = key ? 1 : padded_dim;
   const int start = origin.token * padded_dim + origin.channel;
   for (int lane = 0; lane < kTileLanes; ++lane) {
@@ -129,38 +128,86 @@ void UnpackByte(int bits, const uint8_t* lines, uint8_t* code) {
   }
 }
 
-int TilesOf(int padded_dim) { return kPageTokens * padded_dim / static_cast<int>(kLineBytes); }
+// One pack whose i-th tile is at origin(i).
+template <typename OriginOf>
+void PackTiles(SideKind kind, int padded_dim, int bits, OriginOf origin, const uint8_t* codes,
+               uint8_t* lines) {
+  std::array<uint8_t, kLineBytes * kMaxPackTiles> by_byte;  // [64][8]: a byte of every tile
+  for (int i = 0; i < PackOf(bits).tiles; ++i) {
+    ForEachInTile(kind, padded_dim, origin(i),
+                  [&](int byte, int at) { by_byte[byte * kMaxPackTiles + i] = codes[at]; });
+  }
+  for (size_t j = 0; j < kLineBytes; ++j) {
+    PackByte(bits, by_byte.data() + j * kMaxPackTiles, lines + j);
+  }
+}
+
+template <typename OriginOf>
+void UnpackTiles(SideKind kind, int padded_dim, int bits, OriginOf origin, const uint8_t* lines,
+                 uint8_t* codes) {
+  std::array<uint8_t, kLineBytes * kMaxPackTiles> by_byte;
+  for (size_t j = 0; j < kLineBytes; ++j) {
+    UnpackByte(bits, lines + j, by_byte.data() + j * kMaxPackTiles);
+  }
+  for (int i = 0; i < PackOf(bits).tiles; ++i) {
+    ForEachInTile(kind, padded_dim, origin(i),
+                  [&](int byte, int at) { codes[at] = by_byte[byte * kMaxPackTiles + i]; });
+  }
+}
+
+// Calls f(origins of a pack, lines before it) for every pack of a side.
+template <typename F>
+void ForEachPack(SideKind kind, int padded_dim, int bits, F f) {
+  const Pack pack = PackOf(bits);
+  const int tiles = kPageTokens * padded_dim / static_cast<int>(kLineBytes);
+  for (int first = 0, line = 0; first < tiles; first += pack.tiles, line += pack.lines) {
+    f(
+        [=](int i) {
+          return kind == SideKind::kKey ? KeyOrigin(padded_dim, first + i)
+                                        : ValueOrigin(padded_dim, first + i);
+        },
+        line);
+  }
+}
+
+// The same with the width of every pack: quads of channels, each the eight token tiles in order.
+template <typename F>
+void ForEachPlanePack(int padded_dim, const uint8_t* widths, F f) {
+  int line = 0;
+  for (int quad = 0; quad < padded_dim / kTileDepth; ++quad) {
+    const Pack pack = PackOf(widths[quad]);
+    for (int first = 0; first < kPageTokens / kTileLanes; first += pack.tiles) {
+      f([=](int i) { return Origin{(first + i) * kTileLanes, quad * kTileDepth}; }, widths[quad],
+        line);
+      line += pack.lines;
+    }
+  }
+}
 
 }  // namespace
 
 void PackCodes(SideKind kind, int padded_dim, int bits, const uint8_t* codes, uint8_t* lines) {
-  const Pack pack = PackOf(bits);
-  std::array<uint8_t, kLineBytes * kMaxPackTiles> by_byte;  // [64][8]: a byte of every tile
-  for (int first = 0; first < TilesOf(padded_dim); first += pack.tiles) {
-    for (int i = 0; i < pack.tiles; ++i) {
-      ForEachInTile(kind, padded_dim, first + i,
-                    [&](int byte, int at) { by_byte[byte * kMaxPackTiles + i] = codes[at]; });
-    }
-    for (size_t j = 0; j < kLineBytes; ++j) {
-      PackByte(bits, by_byte.data() + j * kMaxPackTiles, lines + j);
-    }
-    lines += pack.lines * kLineBytes;
-  }
+  ForEachPack(kind, padded_dim, bits, [&](auto origin, int line) {
+    PackTiles(kind, padded_dim, bits, origin, codes, lines + line * kLineBytes);
+  });
 }
 
 void UnpackCodes(SideKind kind, int padded_dim, int bits, const uint8_t* lines, uint8_t* codes) {
-  const Pack pack = PackOf(bits);
-  std::array<uint8_t, kLineBytes * kMaxPackTiles> by_byte;  // [64][8]: a byte of every tile
-  for (int first = 0; first < TilesOf(padded_dim); first += pack.tiles) {
-    for (size_t j = 0; j < kLineBytes; ++j) {
-      UnpackByte(bits, lines + j, by_byte.data() + j * kMaxPackTiles);
-    }
-    for (int i = 0; i < pack.tiles; ++i) {
-      ForEachInTile(kind, padded_dim, first + i,
-                    [&](int byte, int at) { codes[at] = by_byte[byte * kMaxPackTiles + i]; });
-    }
-    lines += pack.lines * kLineBytes;
-  }
+  ForEachPack(kind, padded_dim, bits, [&](auto origin, int line) {
+    UnpackTiles(kind, padded_dim, bits, origin, lines + line * kLineBytes, codes);
+  });
+}
+
+void PackPlanes(int padded_dim, const uint8_t* widths, const uint8_t* codes, uint8_t* lines) {
+  ForEachPlanePack(padded_dim, widths, [&](auto origin, int bits, int line) {
+    PackTiles(SideKind::kKey, padded_dim, bits, origin, codes, lines + line * kLineBytes);
+  });
+}
+
+void UnpackPlanes(int padded_dim, const uint8_t* widths, const uint8_t* lines, uint8_t* codes) {
+  ForEachPlanePack(padded_dim, widths, [&](auto origin, int bits, int line) {
+    UnpackTiles(SideKind::kKey, padded_dim, bits, origin, lines + line * kLineBytes, codes);
+  });
 }
 
 }  // namespace shorthand

@@ -123,6 +123,31 @@ TEST(LinesTest, EveryCodeFitsEveryPositionOfAPack) {
   }
 }
 
+// A quad of channels is a key page of its own whose pairs of token tiles follow each other: 4
+// channels, so that its tiles are the eight token tiles.
+TEST(LinesTest, PlanesAreQuadsWithWidthsOfTheirOwn) {
+  const std::vector<uint8_t> widths = {8, 6, 5, 4, 3, 2, 2, 8};
+  const int dim = 4 * static_cast<int>(widths.size());
+  std::vector<uint8_t> codes = RandomCodes(dim, 8), expected(38 * 64);
+  for (int i = 0, line = 0; i < static_cast<int>(widths.size()); line += widths[i++]) {
+    for (int t = 0; t < kPageTokens; ++t) {
+      for (int c = 0; c < 4; ++c) {
+        uint8_t& code = codes[t * dim + 4 * i + c];
+        code &= static_cast<uint8_t>((1 << widths[i]) - 1);
+        for (int bit = 0; bit < widths[i]; ++bit) {
+          const BitPlace to = BitOf(widths[i], {t / 16, t % 16 * 4 + c}, bit);
+          expected[64 * line + to.byte] |= static_cast<uint8_t>((code >> bit & 1) << to.bit);
+        }
+      }
+    }
+  }
+  std::vector<uint8_t> lines(expected.size(), 0xee), back(codes.size(), 0xee);
+  PackPlanes(dim, widths.data(), codes.data(), lines.data());
+  EXPECT_EQ(lines, expected);
+  UnpackPlanes(dim, widths.data(), lines.data(), back.data());
+  EXPECT_EQ(back, codes);
+}
+
 TEST(LinesTest, TheDocumentsExample) {
   std::vector<uint8_t> codes(kPageTokens * 64);
   codes[17 * 64 + 5] = 0xa;

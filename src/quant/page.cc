@@ -64,14 +64,37 @@ void PageMean(const float* x, int stride, int dim, int first, float* mean) {
 }
 
 // Model space -> the space in which codes are chosen.
-void ApplySteps(const SideFormat& format, const float* x, int first, const Workspace& work) {
+void ApplySteps(const SideFormat& format, const HeadTables& tables, const float* x, int first,
+                const Workspace& work) {
   if (format.mean) PageMean(x, format.dim, format.dim, first, work.mean);
+  std::vector<float> row(format.padded_dim);
   for (int t = first; t < kPageTokens; ++t) {
     const float* from = x + t * format.dim;
     float* to = work.x + t * format.padded_dim;
     for (int c = 0; c < format.dim; ++c) to[c] = from[c] - work.mean[c];
+    if (format.balance) {
+      for (int c = 0; c < format.dim; ++c) to[c] *= tables.inverse_balance[c];
+    }
     if (format.hadamard != kNoHadamard) Hadamard(to, format.dim, format.hadamard);
+    if (tables.order.empty()) continue;
+    std::copy_n(to, format.padded_dim, row.begin());
+    for (int place = 0; place < format.padded_dim; ++place) to[place] = row[tables.order[place]];
   }
+}
+
+void Pack(const SideFormat& format, const HeadTables& tables, const uint8_t* codes,
+          uint8_t* lines) {
+  if (format.planes()) {
+    std::fill_n(lines, format.codes_bytes(), uint8_t{0});  // the last line may stay empty
+    return PackPlanes(format.padded_dim, tables.widths.data(), codes, lines);
+  }
+  PackCodes(format.kind, format.padded_dim, format.bits, codes, lines);
+}
+
+void Unpack(const SideFormat& format, const HeadTables& tables, const uint8_t* lines,
+            uint8_t* codes) {
+  if (format.planes()) return UnpackPlanes(format.padded_dim, tables.widths.data(), lines, codes);
+  UnpackCodes(format.kind, format.padded_dim, format.bits, lines, codes);
 }
 
 }  // namespace
@@ -103,36 +126,41 @@ size_t SealScratchBytes(const SideFormat& format) {
          slots;
 }
 
-void SealSide(const SideFormat& format, const float* x, int first, const SidePart& part,
-              uint8_t* page, PageDescriptor* descriptor, void* scratch) {
+void SealSide(const SideFormat& format, const HeadTables& tables, const float* x, int first,
+              const SidePart& part, uint8_t* page, PageDescriptor* descriptor, void* scratch) {
   const Workspace work = CutScratch(format, scratch);
   std::fill(work.x, reinterpret_cast<float*>(work.codes), 0.0f);
   std::fill_n(work.codes, kPageTokens * format.padded_dim,
               ZeroCode(format.codec->levels, format.bits));
-  ApplySteps(format, x, first, work);
-  format.codec->encode(format, work.x, first,
-                       {work.codes, work.scales, work.offsets, &descriptor->clipped_values});
+  ApplySteps(format, tables, x, first, work);
+  format.codec->encode(
+      format, work.x, first,
+      {work.codes, work.scales, work.offsets, &descriptor->clipped_values, tables.widths.data()});
   WriteMeta(format, work.mean, work.scales, work.offsets, page + part.meta_offset, descriptor);
-  PackCodes(format.kind, format.padded_dim, format.bits, work.codes, page + part.codes_offset);
+  Pack(format, tables, work.codes, page + part.codes_offset);
   descriptor->first_token = static_cast<uint32_t>(first);
 }
 
-void UnsealSide(const SideFormat& format, const SidePart& part, const uint8_t* page,
-                const PageDescriptor& descriptor, float* x) {
+void UnsealSide(const SideFormat& format, const HeadTables& tables, const SidePart& part,
+                const uint8_t* page, const PageDescriptor& descriptor, float* x) {
   const int stride = format.padded_dim;
   std::vector<uint8_t> codes(kPageTokens * stride);
   std::vector<float> scales(ScaleCount(format)), offsets(ScaleCount(format)), mean(stride);
   ReadMeta(format, part, page, descriptor, scales.data(), offsets.data(), mean.data());
-  UnpackCodes(format.kind, stride, format.bits, page + part.codes_offset, codes.data());
+  Unpack(format, tables, page + part.codes_offset, codes.data());
   for (int t = 0; t < kPageTokens; ++t) {
     float* row = x + t * format.dim;
     for (int c = 0; c < format.dim; ++c) {
       int at = 0;  // of the scale; kPage has one
       if (format.axis == Axis::kToken) at = c / format.group * kPageTokens + t;
       if (format.axis == Axis::kChannel) at = t / format.group * stride + c;
-      row[c] = std::fma(scales[at], format.codec->levels[codes[t * stride + c]], offsets[at]);
+      const int channel = tables.order.empty() ? c : tables.order[c];
+      row[channel] = std::fma(scales[at], format.codec->levels[codes[t * stride + c]], offsets[at]);
     }
     if (format.hadamard != kNoHadamard) Hadamard(row, format.dim, format.hadamard);
+    if (format.balance) {
+      for (int c = 0; c < format.dim; ++c) row[c] *= tables.balance[c];
+    }
     for (int c = 0; c < format.dim; ++c) row[c] += mean[c];
   }
 }

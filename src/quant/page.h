@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "quant/format.h"
+#include "quant/head_tables.h"
 
 namespace shorthand {
 
@@ -52,18 +53,18 @@ SideFormat ExactFormatOf(const SideFormat& side);
 
 // Seals one side: x [128][dim] f32 in model space -> meta and codes at their places in `page`;
 // sets the side's page scale and `first_token` in `descriptor` and adds to its clip count. Applies
-// the format's steps (mean, Hadamard) first. Rows before `first` are ignored. Padding channels may
-// decode to anything finite: readers of keys pad q with zeros, readers of values drop them.
-// `scratch` holds SealScratchBytes(format) bytes, 64-byte aligned.
-// REQUIRES: !format.exact, 0 <= first <= 128, x finite from row `first` on.
-void SealSide(const SideFormat& format, const float* x, int first, const SidePart& part,
-              uint8_t* page, PageDescriptor* descriptor, void* scratch);
+// the format's steps (mean, balance, Hadamard, order) first. Rows before `first` are ignored.
+// Padding channels may decode to anything finite: readers of keys pad q with zeros, readers of
+// values drop them. `scratch` holds SealScratchBytes(format) bytes, 64-byte aligned. REQUIRES:
+// !format.exact, 0 <= first <= 128, x finite from row `first` on.
+void SealSide(const SideFormat& format, const HeadTables& tables, const float* x, int first,
+              const SidePart& part, uint8_t* page, PageDescriptor* descriptor, void* scratch);
 size_t SealScratchBytes(const SideFormat& format);
 
 // Reads one sealed side back as f32 [128][dim] in model space (steps undone): what a reader of the
 // page would compute in exact arithmetic from the stored numbers, rounded to f32 at each step.
-void UnsealSide(const SideFormat& format, const SidePart& part, const uint8_t* page,
-                const PageDescriptor& descriptor, float* x);
+void UnsealSide(const SideFormat& format, const HeadTables& tables, const SidePart& part,
+                const uint8_t* page, const PageDescriptor& descriptor, float* x);
 
 // Splits a sealed side into what a kernel reads. Scales and offsets come out as f32 in the shape of
 // CodedSide, the mean as [padded_dim]. Any output may be null.
@@ -73,6 +74,10 @@ void ReadMeta(const SideFormat& format, const SidePart& part, const uint8_t* pag
 // Codes [128][padded_dim] <-> lines. `bits` is 2, 3, 4, 5, 6 or 8.
 void PackCodes(SideKind kind, int padded_dim, int bits, const uint8_t* codes, uint8_t* lines);
 void UnpackCodes(SideKind kind, int padded_dim, int bits, const uint8_t* lines, uint8_t* codes);
+
+// The same for keys whose quads of channels have widths of their own, `widths` [padded_dim / 4].
+void PackPlanes(int padded_dim, const uint8_t* widths, const uint8_t* codes, uint8_t* lines);
+void UnpackPlanes(int padded_dim, const uint8_t* widths, const uint8_t* lines, uint8_t* codes);
 
 }  // namespace shorthand
 

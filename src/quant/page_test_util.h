@@ -30,35 +30,52 @@ inline SideFormat ResolveText(const std::string& text, SideKind kind, int dim) {
   return format.ok() ? *format : SideFormat{};
 }
 
+// Of NeutralCalibration, if the format needs tables.
+inline HeadTables NeutralTables(const SideFormat& format) {
+  if (!NeedsCalibration(format.tunes)) return {};
+  Shape shape;
+  shape.layers.push_back(
+      {.query_heads = 1, .kv_heads = 1, .k_dim = format.dim, .v_dim = format.dim});
+  return KeyTables(format, NeutralCalibration(shape).layers[0], 0);
+}
+
 // One side alone at the front of a page.
 struct SealedSide {
   // x [128][dim]
-  SealedSide(const SideFormat& side, const std::vector<float>& x, int first = 0) : format(side) {
+  SealedSide(const SideFormat& side, const std::vector<float>& x, int first = 0)
+      : SealedSide(side, NeutralTables(side), x, first) {}
+  SealedSide(const SideFormat& side, const HeadTables& head, const std::vector<float>& x, int first)
+      : format(side), tables(head) {
     part.meta_bytes = format.meta_bytes();
     part.codes_offset = part.meta_bytes;
     part.codes_bytes = format.codes_bytes();
     page.assign(part.meta_bytes + part.codes_bytes, 0xee);
     const size_t bytes = (SealScratchBytes(format) + 63) / 64 * 64;
     const std::unique_ptr<void, void (*)(void*)> scratch(std::aligned_alloc(64, bytes), std::free);
-    SealSide(format, x.data(), first, part, page.data(), &descriptor, scratch.get());
+    SealSide(format, tables, x.data(), first, part, page.data(), &descriptor, scratch.get());
   }
 
   // [128][dim]
   std::vector<float> Unsealed() const {
     std::vector<float> x(static_cast<size_t>(kPageTokens) * format.dim);
-    UnsealSide(format, part, page.data(), descriptor, x.data());
+    UnsealSide(format, tables, part, page.data(), descriptor, x.data());
     return x;
   }
 
   // [128][padded_dim]
   std::vector<uint8_t> Codes() const {
     std::vector<uint8_t> codes(static_cast<size_t>(kPageTokens) * format.padded_dim);
-    UnpackCodes(format.kind, format.padded_dim, format.bits, page.data() + part.codes_offset,
-                codes.data());
+    const uint8_t* lines = page.data() + part.codes_offset;
+    if (format.planes()) {
+      UnpackPlanes(format.padded_dim, tables.widths.data(), lines, codes.data());
+    } else {
+      UnpackCodes(format.kind, format.padded_dim, format.bits, lines, codes.data());
+    }
     return codes;
   }
 
   SideFormat format;
+  HeadTables tables;
   SidePart part;
   std::vector<uint8_t> page;
   PageDescriptor descriptor;

@@ -69,6 +69,9 @@ const auto& Rows() {
       Unsigned(53, "u5", 5),
       Unsigned(54, "u6", 6),
       Unsigned(56, "u8", 8),
+      // The widest of its channels; levels are the codes themselves.
+      Codec{60, "w", Code::kWater, 8, 0, true, ScaleType::kF16, EncodeWater, UnsignedLevels(),
+            "planes"},
       Table(66, "nf2", Code::kNf, 2, EncodeNormalFloat),
       Table(67, "nf3", Code::kNf, 3, EncodeNormalFloat),
       Table(68, "nf4", Code::kNf, 4, EncodeNormalFloat),

@@ -24,6 +24,7 @@ std::vector<std::string> TextsOf(const Codec& codec) {
   const std::string name(codec.name);
   if (codec.fixed_group != 0) return {name};
   if (codec.scale_type == ScaleType::kPage) return {name + "/page"};
+  if (codec.code == Code::kWater) return {"w2.5/ch", "w4/ch", "w8/ch"};
   return {name + "/tok", name + "/tok32", name + "/tok64", name + "/ch", name + "/ch32"};
 }
 
@@ -83,6 +84,8 @@ double Bound(const SideFormat& format, const Spread& spread, const Range& range,
     case Code::kQ4_1:
     case Code::kQ5_1:
       return width / spread.top / 2 + rounding;
+    case Code::kWater:  // clipped to half its range at most
+      return width / 2 + rounding;
     case Code::kInt:
       return absolute / (spread.top - 1) / 2 + rounding;
     case Code::kQ8_0:

@@ -1,6 +1,7 @@
 // From a side's recipe to its format: what fits a head, and what this build has.
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 
@@ -31,9 +32,8 @@ Status Missing(std::string_view what) {
 Status CheckSupported(const Side& side) {
   if (side.pre) return Missing("pre");
   if (side.smooth) return Missing("smooth");
-  if (side.bal) return Missing("bal");
   if (side.rot) return Missing("rot");
-  if (side.code == Code::kWater || side.code == Code::kNuq) return Missing(CodeText(side));
+  if (side.code == Code::kNuq) return Missing(CodeText(side));
   if (side.axis == Axis::kGrid) return Missing("/grid");
   if (side.mse) return Missing("mse");
   if (side.ub) return Missing("ub");
@@ -51,7 +51,11 @@ Status ResolveSteps(const Side& side, SideKind kind, SideFormat* format) {
     return InvalidArgument(
         "'mu' was given with channel groups, whose offsets already are the mean.");
   }
+  if (side.bal && kind == SideKind::kValue) {
+    return InvalidArgument("'bal' was given for values; only keys have a balance.");
+  }
   format->mean = side.mu;
+  format->balance = side.bal;
   const int largest = LargestPowerOfTwoDividing(format->dim);
   const int block = side.hadamard == kHadamardWhole ? largest : side.hadamard;
   const bool power_of_two = block > 0 && (block & (block - 1)) == 0;
@@ -124,6 +128,19 @@ Status ResolveGroup(const Side& side, SideFormat* format) {
   return OkStatus();
 }
 
+// Whole lines: a quad of channels in b bits takes b of them.
+Result<SideFormat> ResolvePlanes(const Side& side, SideFormat format) {
+  if (format.kind == SideKind::kValue) {
+    return InvalidArgument("'wN' was given for values; only keys have widths by channel.");
+  }
+  if (side.axis != Axis::kChannel || side.group != 0) {
+    return InvalidArgument("'wN' takes the group '/ch'.");
+  }
+  const int64_t quads = format.padded_dim / 4;
+  format.plane_lines = static_cast<int>(side.width.millionths * quads / 1'000'000);
+  return format;
+}
+
 Result<SideFormat> ResolveExact(const Side& side, SideFormat format) {
   if (side.mu || side.hadamard != kNoHadamard || side.axis != Axis::kNone) {
     return InvalidArgument(
@@ -156,6 +173,7 @@ Result<SideFormat> ResolveSide(const Side& side, SideKind kind, int dim) {
   format.scale_type = format.codec->scale_type;
   if (Status status = ResolveSteps(side, kind, &format); !status.ok()) return status;
   if (Status status = ResolveGroup(side, &format); !status.ok()) return status;
+  if (side.code == Code::kWater) return ResolvePlanes(side, format);
   return format;
 }
 
@@ -177,6 +195,7 @@ size_t SideFormat::meta_bytes() const {
 }
 
 size_t SideFormat::codes_bytes() const {
+  if (planes()) return static_cast<size_t>(plane_lines) * 64;
   return static_cast<size_t>(kPageTokens / 8) * padded_dim * bits;
 }
 

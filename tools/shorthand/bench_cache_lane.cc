@@ -8,6 +8,7 @@
 #include "bench_lane_limits.h"
 #include "cache/cache_impl.h"
 #include "quant/footprint.h"
+#include "quant/head_tables.h"
 #include "shorthand/attention.h"
 
 namespace shorthand {
@@ -92,7 +93,9 @@ Result<std::unique_ptr<CacheLane>> CacheLane::Open(const AttentionCase& what, co
   const auto groups = ResolveGroups(what.ShapeOf(1), recipe);
   if (!groups.ok()) return groups.status();
   const int layers = LayersFor(what.working_set, LogicalBytes(*groups, what.length));
-  auto cache = Cache::Open(what.ShapeOf(layers), recipe);
+  const Shape shape = what.ShapeOf(layers);
+  const Calibration calibration = NeutralCalibration(shape);
+  auto cache = Cache::Open(shape, recipe, {.calibration = &calibration});
   if (!cache.ok()) return cache.status();
   std::unique_ptr<CacheLane> lane(new CacheLane(std::move(*cache), what.queries, data, team));
   const Status filled =
@@ -135,7 +138,9 @@ PeerType CacheLane::peer() const {
 
 Result<double> ArithmeticError(const AttentionCase& what, const Recipe& recipe,
                                const SyntheticRows& data, ThreadTeam& team) {
-  auto cache = Cache::Open(what.ShapeOf(1), recipe);
+  const Shape shape = what.ShapeOf(1);
+  const Calibration calibration = NeutralCalibration(shape);
+  auto cache = Cache::Open(shape, recipe, {.calibration = &calibration});
   if (!cache.ok()) return cache.status();
   const SequenceId sequence = (*cache)->Create();
   const int64_t tokens = std::min(what.length, kErrorTokens);

@@ -36,8 +36,9 @@ struct Engine {
 };
 
 // `model` outlives the engine. Errors: those of Cache::Open.
+// `calibration`: for recipes that need one, else null.
 Result<Engine> OurEngine(Model& model, const std::string& recipe_text, const Recipe& recipe,
-                         const EngineRoom& room);
+                         const Calibration* calibration, const EngineRoom& room);
 
 class LlamaModel;
 // Errors: kDataLoss if llama.cpp cannot load it.

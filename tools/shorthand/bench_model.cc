@@ -12,6 +12,7 @@
 #include "bench_machine.h"
 #include "bench_model_report.h"
 #include "command.h"
+#include "model_calibration.h"
 #include "model_path.h"
 #include "plan/units.h"
 #include "progress.h"
@@ -120,8 +121,11 @@ Status OpenEngines(const Options& options, Model& model, const std::string& path
     }
     entries.push_back(std::move(entry));
   };
+  const auto calibration = CalibrationFor(model, path, recipes, "");
+  if (!calibration.ok()) return calibration.status();
   for (size_t i = 0; i < recipes.size(); ++i) {
-    add(OurEngine(model, options.recipes[i], recipes[i], room), "shorthand", options.recipes[i]);
+    add(OurEngine(model, options.recipes[i], recipes[i], PointerTo(*calibration), room),
+        "shorthand", options.recipes[i]);
   }
   std::vector<std::string> peers = options.peers;
   std::erase(peers, kNoPeer);

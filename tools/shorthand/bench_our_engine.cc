@@ -73,8 +73,8 @@ class OurRunner {
 }  // namespace
 
 Result<Engine> OurEngine(Model& model, const std::string& recipe_text, const Recipe& recipe,
-                         const EngineRoom& room) {
-  auto cache = Cache::Open(model.shape(), recipe);
+                         const Calibration* calibration, const EngineRoom& room) {
+  auto cache = Cache::Open(model.shape(), recipe, {.calibration = calibration});
   if (!cache.ok()) return cache.status();
   const auto engine = std::make_shared<OurRunner>(model, std::move(*cache), room);
   return Engine{.name = "shorthand",

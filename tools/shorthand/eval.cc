@@ -11,6 +11,7 @@
 #include "eval/evaluate.h"
 #include "eval_report.h"
 #include "eval_text.h"
+#include "model_calibration.h"
 #include "model_path.h"
 #include "plan/units.h"
 #include "progress.h"
@@ -53,6 +54,7 @@ struct Options {
   std::vector<std::string> recipes = {"q8_0_rot", "q4_0_rot", "q4_0", "kivi4", "kivi2", "turbo4",
                                       "8bit",     "6bit",     "5bit", "4bit",  "3bit",  "2bit"};
   std::string weights = "f32";
+  std::string calibration_file;
   int threads = 0;
   std::string csv_file;
   bool json = false;
@@ -68,9 +70,11 @@ Result<EvalReport> Measure(const Options& options, int64_t context_tokens, const
   if (!model.ok()) return model.status();
   const auto windows = CutWindows((*model)->vocab(), text.text, context_tokens, options.windows);
   if (!windows.ok()) return windows.status();
-  auto evaluation =
-      Evaluate(**model, *windows, recipes,
-               {.on_progress = [&progress](double share) { progress.Update(share); }});
+  const auto calibration = CalibrationFor(**model, *path, recipes, options.calibration_file);
+  if (!calibration.ok()) return calibration.status();
+  auto evaluation = Evaluate(**model, *windows, recipes,
+                             {.on_progress = [&progress](double share) { progress.Update(share); },
+                              .calibration = PointerTo(*calibration)});
   if (!evaluation.ok()) return evaluation.status();
   return EvalReport{.model = options.model,
                     .model_name = (*model)->shape().name,
@@ -131,6 +135,9 @@ Runner DeclareEval(CLI::App& app) {
                  "2bit")
       ->type_name("R")
       ->allow_extra_args(false);
+  app.add_option("--calibration", options->calibration_file,
+                 "Of the model, by `shorthand calibrate`; default: the built-in probe")
+      ->type_name("FILE");
   app.add_option("--weights", options->weights,
                  "f32: expanded; native: as in the file, as its users see it; default f32")
       ->type_name("f32|native")

@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "model/generate.h"
+#include "model_calibration.h"
 #include "model_path.h"
 #include "plan/units.h"
 #include "run_chat.h"
@@ -39,6 +40,7 @@ struct Options {
   std::string prompt;
   std::string prompt_file;
   std::string recipe = "8bit";
+  std::string calibration_file;
   std::string context;
   int64_t max_tokens = 256;
   int threads = 0;
@@ -91,6 +93,9 @@ Result<Engine> Start(const Options& options, const Recipe& recipe, const std::st
     if (!tokens.ok()) return tokens.status();
     session_options.context_tokens = *tokens;
   }
+  auto calibration = CalibrationFor(**model, path, {&recipe, 1}, options.calibration_file);
+  if (!calibration.ok()) return calibration.status();
+  session_options.cache.calibration = PointerTo(*calibration);
   auto session = Session::Open(**model, recipe, session_options);
   if (!session.ok()) return session.status();
   engine.model = std::move(*model);
@@ -190,6 +195,9 @@ Runner DeclareRun(CLI::App& app) {
       ->type_name("N")
       ->check(CLI::Range(int64_t{0}, kMaxTokens).description(""));
   app.add_option("--kv", options->recipe, "The recipe of the cache; default 8bit")->type_name("R");
+  app.add_option("--calibration", options->calibration_file,
+                 "Of the model, by `shorthand calibrate`; default: the built-in probe")
+      ->type_name("FILE");
   app.add_option("-c,--context", options->context,
                  "Tokens that the context holds; default: what the model was made for")
       ->type_name("N");

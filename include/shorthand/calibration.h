@@ -1,0 +1,66 @@
+// Calibration: what a text showed about the keys and queries of a model, layer by layer and head by
+// head. Formats that are static but fitted to a model are made from it: channel balance (`bal`) and
+// channel widths (`wN`).
+//
+// Its text form is JSON, versioned and complete, and names itself: two calibrations with the same
+// numbers have the same hash. docs/formats/calibration.md has the fields.
+// Thread-safety: values.
+#ifndef SHORTHAND_CALIBRATION_H_
+#define SHORTHAND_CALIBRATION_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shorthand/shape.h"
+#include "shorthand/status.h"
+
+namespace shorthand {
+
+// Of one KV head, every vector [k_dim]. Keys and queries are those that attention multiplies, RoPE
+// applied; queries are those of all heads that share the KV head.
+struct HeadStatistics {
+  std::vector<float> k_spread;  // standard deviation within a page of 128 tokens, over the pages
+  std::vector<float> q_rms;     // root mean square
+  friend bool operator==(const HeadStatistics&, const HeadStatistics&) = default;
+};
+
+// Which channels RoPE rotates with each other.
+enum class RopePairs : uint8_t {
+  kNone,
+  kAdjacent,  // 0 and 1, 2 and 3, ...
+  kHalves,    // i and i + dims / 2
+};
+
+struct LayerStatistics {
+  RopePairs rope_pairs = RopePairs::kNone;
+  int rope_dims = 0;                  // channels that are rotated
+  std::vector<HeadStatistics> heads;  // [kv_heads]; empty where the layer keeps no keys
+  friend bool operator==(const LayerStatistics&, const LayerStatistics&) = default;
+};
+
+struct Calibration {
+  std::string model;   // its name
+  std::string source;  // of the text
+  int64_t tokens = 0;  // of the text
+  std::vector<LayerStatistics> layers;
+
+  // The text form. Numbers are rounded to five digits, which Parse gives back.
+  std::string ToText() const;
+  // Errors: kDataLoss for text that is no calibration, cut off, or holds numbers that are not
+  // finite or negative; kUnimplemented for one of a newer version.
+  static Result<Calibration> Parse(std::string_view text);
+
+  // 16 hexadecimal digits over ToText().
+  std::string Hash() const;
+
+  // Errors: kInvalidArgument if the calibration was made for another shape, saying where.
+  Status CheckFits(const Shape& shape) const;
+
+  friend bool operator==(const Calibration&, const Calibration&) = default;
+};
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_CALIBRATION_H_

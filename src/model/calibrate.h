@@ -1,0 +1,36 @@
+// Calibrate: runs a text through a model and keeps what its keys and queries look like.
+//
+// The text is one sequence over the exact cache, read page by page. The first four tokens, whose
+// keys are unlike all others, are left out.
+// Thread-safety: one thread at a time for a model, which must have no other observer.
+#ifndef SHORTHAND_MODEL_CALIBRATE_H_
+#define SHORTHAND_MODEL_CALIBRATE_H_
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "model/model.h"
+#include "shorthand/calibration.h"
+#include "shorthand/status.h"
+
+namespace shorthand {
+
+// Fewer tokens make statistics that are worse than none.
+inline constexpr int kLeastCalibrationTokens = 256;
+
+struct CalibrateOptions {
+  std::string model_name;
+  std::string source;                            // the text's name
+  std::function<void(double)> on_progress = {};  // the share that is done; may be empty
+};
+
+// Whole pages of 128 tokens are used, a rest is not.
+// Errors: kInvalidArgument for too few tokens; kOutOfRange for more than the model's context;
+// kDataLoss for statistics that are not finite, naming the layer; those of Model::Forward.
+Result<Calibration> Calibrate(Model& model, std::span<const Token> tokens,
+                              const CalibrateOptions& options);
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_MODEL_CALIBRATE_H_

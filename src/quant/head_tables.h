@@ -1,0 +1,42 @@
+// HeadTables: what a calibration makes constant for one side of one KV head.
+//
+// Formats decide sizes and are the same for all heads of a layer; the tables decide contents. A
+// side whose recipe needs no calibration has empty tables.
+// Thread-safety: immutable after construction.
+#ifndef SHORTHAND_QUANT_HEAD_TABLES_H_
+#define SHORTHAND_QUANT_HEAD_TABLES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "quant/format.h"
+#include "shorthand/calibration.h"
+#include "shorthand/shape.h"
+
+namespace shorthand {
+
+struct HeadTables {
+  // `bal`: keys are multiplied by the inverse before the Hadamard transform, queries by the
+  // balance.
+  std::vector<float> balance;          // [padded_dim]
+  std::vector<float> inverse_balance;  // [padded_dim]
+  // The channel that stands at each place of the coded space, after all steps.
+  std::vector<uint16_t> order;  // [padded_dim]; empty: as they are
+  // wN: bits of each quad of places, falling.
+  std::vector<uint8_t> widths;  // [padded_dim / 4]
+};
+
+// Whether a side of this recipe needs a calibration.
+bool NeedsCalibration(const Side& side);
+bool NeedsCalibration(const Recipe& recipe);
+
+// The tables of keys. REQUIRES: the calibration fits the shape; `format` is a side of it.
+HeadTables KeyTables(const SideFormat& format, const LayerStatistics& layer, int head);
+
+// Stands in for a calibration where there is no model, as in benchmarks: a balance of 1, and
+// spreads that fall by a factor of 32 from the first channel to the last.
+Calibration NeutralCalibration(const Shape& shape);
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_QUANT_HEAD_TABLES_H_
