@@ -11,6 +11,7 @@
 #include "attention/reference.h"
 #include "cache/testing.h"
 #include "quant/every_side.h"
+#include "quant/head_tables.h"
 
 namespace shorthand {
 namespace {
@@ -128,8 +129,12 @@ TEST_F(Attention, EveryFormat) {
     const TestModel model(TestShape(1, 1, 2, dim));
     for (const Codec& codec : Registry()) {
       for (const std::string& side : EverySide(codec)) {
-        const std::string recipe = "kv=" + side + ",sink=3";
-        if (!Cache::Open(model.shape(), *Recipe::Parse(recipe)).ok()) continue;
+        const std::string recipe = RecipeWith(side) + ",sink=3";
+        const Calibration calibration = NeutralCalibration(model.shape());
+        if (!Cache::Open(model.shape(), *Recipe::Parse(recipe), {.calibration = &calibration})
+                 .ok()) {
+          continue;
+        }
         Pair pair(model, recipe);
         pair.Feed(pair.Create(), 200, 140, fmt::format("{} d {}", recipe, dim));
       }

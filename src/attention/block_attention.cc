@@ -208,7 +208,8 @@ BlockAttention::SideRows BlockAttention::SealedSide(const SideFormat& format, co
   }
   scratch->meta.resize(path.meta_count());
   scratch->flips.resize(path.meta_count());
-  CodedSide8 codes = path.Open(kernels_, page + part.meta_offset, page + part.codes_offset,
+  const KeyPlanes* planes = format.planes() ? &paths_.planes[kv_head_] : nullptr;
+  CodedSide8 codes = path.Open(kernels_, planes, page + part.meta_offset, page + part.codes_offset,
                                scratch->meta.data(), scratch->flips.data());
   codes.ahead = &scratch_->ahead;
   return {Element::kF32, nullptr, codes, {}};

@@ -24,7 +24,9 @@ inline double ErrorShare(const Recipe& recipe) {
   double share = 0;
   for (const Side* side : {&recipe.kv.k, &recipe.kv.v}) {
     if (IsExact(side->code)) continue;
-    share = std::max(share, FindCodec(side->code, side->bits)->bits < 8 ? 0.25 : 0.05);
+    const bool planes = side->code == Code::kWater;
+    const double bits = planes ? side->width.value() : FindCodec(side->code, side->bits)->bits;
+    share = std::max(share, bits < 8 ? 0.25 : 0.05);
   }
   return share;
 }

@@ -37,6 +37,22 @@ bool HasSignedScale(Code code) {
 
 }  // namespace
 
+// Ranges of 2 and 3 bits are narrowed to steps of about 1 and .59 standard deviations; codes lie
+// half a step beside their centre.
+KeyPlanes PlanesOf(const HeadTables& tables) {
+  constexpr int kWidths[kPlaneWidths] = {8, 6, 5, 4, 3, 2};
+  constexpr float kCodeRms[kPlaneWidths] = {45.3f, 11.3f, 5.7f, 2.9f, 1.75f, 1.1f};
+  KeyPlanes planes = {};
+  for (int i = 0; i < kPlaneWidths; ++i) {
+    for (const uint8_t width : tables.widths) planes.quads[i] += width == kWidths[i];
+    for (int n = 0; n <= i; ++n) {
+      planes.rest_squares[n] += static_cast<float>(4 * planes.quads[i]) * kCodeRms[i] * kCodeRms[i];
+    }
+  }
+  planes.centres = tables.centres.data();
+  return planes;
+}
+
 IntegerPath::IntegerPath(const SideFormat& format) {
   if (format.exact || format.axis == Axis::kPage) return;
   const bool is_key = format.kind == SideKind::kKey;
@@ -87,8 +103,9 @@ float IntegerPath::code_rms() const {
   return share * static_cast<float>(1 << bits_);
 }
 
-CodedSide8 IntegerPath::Open(const KernelTable& kernels, const uint8_t* meta, const uint8_t* lines,
-                             float* widened, uint8_t* flips) const {
+CodedSide8 IntegerPath::Open(const KernelTable& kernels, const KeyPlanes* planes,
+                             const uint8_t* meta, const uint8_t* lines, float* widened,
+                             uint8_t* flips) const {
   const int count = meta_count_;
   meta += meta_offset_;
   if (byte_scales_ == nullptr) {
@@ -99,6 +116,7 @@ CodedSide8 IntegerPath::Open(const KernelTable& kernels, const uint8_t* meta, co
   CodedSide8 side = side_;
   side.lines = lines;
   side.meta = widened;
+  side.planes = planes;
   side.table = has_table_ ? table_.data() : nullptr;
   if (signed_scales_) {
     const auto flip = static_cast<uint8_t>(side.wide ? 255 : (1 << bits_) - 1);

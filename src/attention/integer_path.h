@@ -15,6 +15,9 @@
 
 namespace shorthand {
 
+// What the kernels know of a head's planes. The tables must outlive it.
+KeyPlanes PlanesOf(const HeadTables& tables);
+
 class IntegerPath {
  public:
   explicit IntegerPath(const SideFormat& format);
@@ -30,8 +33,9 @@ class IntegerPath {
 
   // A page's side. `widened` and `flips` [meta_count()] are written and must, like the path,
   // outlive the result. REQUIRES: usable().
-  CodedSide8 Open(const KernelTable& kernels, const uint8_t* meta, const uint8_t* lines,
-                  float* widened, uint8_t* flips) const;
+  // `planes`: of the head, where the format has them, else null.
+  CodedSide8 Open(const KernelTable& kernels, const KeyPlanes* planes, const uint8_t* meta,
+                  const uint8_t* lines, float* widened, uint8_t* flips) const;
 
  private:
   bool usable_ = false;

@@ -129,6 +129,10 @@ class FencedSide {
     const AlignedVector<float> noise = RandomFloats(x.size(), 1.0f, 5);
     std::copy(noise.begin(), noise.end(), x.begin());
     const SealedSide sealed(format, x);
+    if (format.planes()) {
+      planes_ = PlanesOf(sealed.tables);
+      planes_.centres = memory_.Copy(sealed.tables.centres.data(), sealed.tables.centres.size());
+    }
     descriptor_ = sealed.descriptor;
     meta_ = memory_.Copy(sealed.page.data(), format.meta_bytes());
     codes_ = memory_.Copy(sealed.page.data() + format.meta_bytes(), format.codes_bytes());
@@ -145,6 +149,7 @@ class FencedSide {
   }
 
   void Unpack(const KernelTable& kernels) {
+    if (format_.planes()) return;
     const int width = format_.axis == Axis::kChannel ? format_.padded_dim : kPageTokens;
     const size_t scales = format_.axis == Axis::kPage ? 1 : size_t(format_.groups()) * width;
     float* scale = memory_.Take<float>(scales);
@@ -163,7 +168,8 @@ class FencedSide {
     if (!path.usable()) return;
     float* widened = memory_.Take<float>(path.meta_count());
     uint8_t* flips = memory_.Take<uint8_t>(path.meta_count());
-    const CodedSide8 side = path.Open(kernels, meta_, codes_, widened, flips);
+    const CodedSide8 side =
+        path.Open(kernels, format_.planes() ? &planes_ : nullptr, meta_, codes_, widened, flips);
     if (format_.mean || format_.hadamard > 0) return;  // steps change nothing from here on
     for (int rows = 1; rows <= kMaxPassRows; ++rows) {
       FencedMemory rows_memory(fence);
@@ -210,6 +216,7 @@ class FencedSide {
 
   const SideFormat& format_;
   FencedMemory memory_;
+  KeyPlanes planes_;
   PageDescriptor descriptor_;
   uint8_t* meta_;
   uint8_t* codes_;

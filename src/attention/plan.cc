@@ -16,6 +16,11 @@ constexpr int kDecodeTokens = 8;
 
 }  // namespace
 
+LayerPaths::LayerPaths(const LayerFormat& format) : k(format.k), v(format.v) {
+  if (!format.k.planes()) return;
+  for (const HeadTables& tables : format.k_tables) planes.push_back(PlanesOf(tables));
+}
+
 AttentionPlanImpl::AttentionPlanImpl(BatchImpl* batch, const KernelTable* kernels)
     : batch_(batch), kernels_(kernels), progress_(batch->cache().shape().layers.size()) {
   const CacheImpl& cache = batch->cache();
@@ -24,7 +29,7 @@ AttentionPlanImpl::AttentionPlanImpl(BatchImpl* batch, const KernelTable* kernel
   for (size_t l = 0; l < shape.layers.size(); ++l) {
     const LayerPlace& place = cache.place(l);
     const LayerFormat& format = place.group < 0 ? none : cache.format(place);
-    paths_.push_back({IntegerPath(format.k), IntegerPath(format.v)});
+    paths_.emplace_back(format);
   }
   size_t partial_floats = 0;
   for (size_t g = 0; g < cache.stores().size(); ++g) {

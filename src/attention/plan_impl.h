@@ -37,6 +37,9 @@ struct RowBlock {
 struct LayerPaths {
   IntegerPath k;
   IntegerPath v;
+  std::vector<KeyPlanes> planes;  // [kv_heads], of keys that have them
+
+  explicit LayerPaths(const LayerFormat& format);
 };
 
 struct Unit {

@@ -61,7 +61,7 @@ std::vector<float> Outputs(const KernelTable& kernels, const SealedSide& sealed,
   AlignedVector<float> meta(path.meta_count());
   std::vector<uint8_t> flips(path.meta_count());
   const CodedSide8 side =
-      path.Open(kernels, page.data() + sealed.part.meta_offset,
+      path.Open(kernels, nullptr, page.data() + sealed.part.meta_offset,
                 page.data() + sealed.part.codes_offset, meta.data(), flips.data());
 
   AlignedVector<float> weights;

@@ -25,6 +25,16 @@ inline constexpr int kMaxLimbs = 2;
 inline constexpr int kMaxTokenGroups = 4;
 inline constexpr int kMaxChannelGroups = 32;
 
+// Keys whose quads of channels have widths of their own: how many quads have 8, 6, 5, 4, 3, 2 bits,
+// in this order.
+inline constexpr int kPlaneWidths = 6;
+struct KeyPlanes {
+  int quads[kPlaneWidths];
+  // Of the channels from the i-th width on: sum of the mean squares of centred codes.
+  float rest_squares[kPlaneWidths];
+  const float* centres;  // [dim] 2^(bits - 1): levels are centred by it
+};
+
 // A sealed side as the integer kernels read it: value = scale * unit * level + offset with
 //   level = code - base, or table[code] - base
 struct CodedSide8 {
@@ -43,13 +53,15 @@ struct CodedSide8 {
   // Values per token: [groups][128], 2^bits - 1 (wide tables: 255) where a scale is negative, else
   // 0. Null: no scale is. Wide tables have them always, narrow ones never.
   const uint8_t* flips = nullptr;
+  const KeyPlanes* planes = nullptr;  // null: every code has `bits` bits
   ReadAhead* ahead = nullptr;
 };
 
 // The folded queries of up to 8 rows for one page.
 struct FoldedQueries {
-  int limbs;      // 1, or 2 if any row needs it
-  int8_t* bytes;  // [folds][row][kMaxLimbs, low first][dim]; rows that need one limb have it low
+  int limbs;       // 1, or 2 if any row needs it
+  int8_t* bytes;   // [folds][row][kMaxLimbs, low first][dim]; rows that need one limb have it low
+  int fine_quads;  // of planes: those whose low limb counts; for other keys unused
   float scale[kMaxTokenGroups][8];     // of the integer score
   float constant[kMaxTokenGroups][8];  // per channel: added to the score
   float sum[kMaxChannelGroups][8];     // per token: of the exact query over a channel group

@@ -64,10 +64,10 @@ struct FoldedRow {
 
 // kRows rows of queries or weights [kRows][n] times the scales of one fold or channel group, to
 // x [kRows][n]. `scales`, `offsets`: [n]; null where the side's scales lie on the other axis.
-template <int kRows>
+// shift_at(i): what centring moved of 16 offsets, in scales.
+template <int kRows, typename ShiftAt>
 inline void ScaleRows(const CodedSide8& side, const float* from, int n, const float* scales,
-                      const float* offsets, float* x, FoldedRow* rows) {
-  const F32 shift = Set(side.shift * side.unit);
+                      const float* offsets, ShiftAt shift_at, float* x, FoldedRow* rows) {
   F32 top[kRows], squares[kRows], offset_sum[kRows];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) top[r] = squares[r] = offset_sum[r] = Set(0.0f);
@@ -76,7 +76,7 @@ inline void ScaleRows(const CodedSide8& side, const float* from, int n, const fl
     F32 scale = Set(1.0f), offset = Set(0.0f);
     if (scales != nullptr) {
       scale = Load(scales + i);
-      offset = CentredOffset(scale, shift, offsets != nullptr ? offsets + i : nullptr);
+      offset = CentredOffset(scale, shift_at(i), offsets != nullptr ? offsets + i : nullptr);
     }
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
@@ -94,6 +94,11 @@ inline void ScaleRows(const CodedSide8& side, const float* from, int n, const fl
   }
 }
 
+// The same shift for all.
+inline auto UniformShift(const CodedSide8& side) {
+  return [shift = Set(side.shift * side.unit)](int) { return shift; };
+}
+
 // One fold of all rows; `group` channels share the start of their sums, numbers from `first_start`.
 inline void FoldQueriesOnce(const CodedSide8& k, const float* q, const float* scales,
                             const float* offsets, float code_rms, int rows, int fold, int group,
@@ -104,7 +109,7 @@ inline void FoldQueriesOnce(const CodedSide8& k, const float* q, const float* sc
   ForFours(rows, [&](int first_row, auto block) {
     constexpr int kRows = decltype(block)::value;
     FoldedRow folded[kRows];
-    ScaleRows<kRows>(k, q + first_row * k.dim, k.dim, scales, offsets, x, folded);
+    ScaleRows<kRows>(k, q + first_row * k.dim, k.dim, scales, offsets, UniformShift(k), x, folded);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const int row = first_row + r;
@@ -130,7 +135,8 @@ inline void FoldQueriesOnce(const CodedSide8& k, const float* q, const float* sc
   });
 }
 
-void FoldQuery(const CodedSide8& k, const float* q, float code_rms, int rows, FoldedQueries* out) {
+void FoldPlainQuery(const CodedSide8& k, const float* q, float code_rms, int rows,
+                    FoldedQueries* out) {
   out->limbs = 1;
   if (k.per_channel) {
     const int stride = k.dim * (k.has_offset ? 2 : 1);
@@ -187,7 +193,8 @@ inline void FoldWeightsOnce(const CodedSide8& v, const float* weights, const flo
     constexpr int kRows = decltype(block)::value;
     FoldedRow folded[kRows];
     float reciprocals[kRows];
-    ScaleRows<kRows>(v, weights + row * kPageSlots, kPageSlots, scales, offsets, x, folded);
+    ScaleRows<kRows>(v, weights + row * kPageSlots, kPageSlots, scales, offsets, UniformShift(v), x,
+                     folded);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const bool zero = folded[r].max < kLeastScale;

@@ -6,12 +6,11 @@
 
 #include "kernels/accumulate-inl.h"
 #include "kernels/accumulate_codes-inl.h"
-#include "kernels/fold-inl.h"
 #include "kernels/hadamard-inl.h"
 #include "kernels/math-inl.h"
+#include "kernels/planes-inl.h"
 #include "kernels/rows-inl.h"
 #include "kernels/score-inl.h"
-#include "kernels/score_codes-inl.h"
 #include "kernels/seal-inl.h"
 #include "kernels/softmax-inl.h"
 #include "kernels/unpack-inl.h"

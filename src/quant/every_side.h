@@ -17,6 +17,7 @@ inline std::vector<std::string> EverySide(const Codec& codec) {
   std::vector<std::string> groups = {"/tok", "/tok32", "/tok64", "/ch", "/ch32"};
   if (codec.fixed_group != 0) groups = {""};
   if (codec.scale_type == ScaleType::kPage) groups = {"/page"};
+  if (codec.code == Code::kWater) return {"w2.5/ch", "w4/ch", "w5/ch"};
   std::vector<std::string> sides;
   for (const std::string& group : groups) {
     for (const char* steps : {"", "had:"}) {
@@ -24,6 +25,13 @@ inline std::vector<std::string> EverySide(const Codec& codec) {
     }
   }
   return sides;
+}
+
+// A recipe with the side for keys and values; for keys alone, the values being f16, if it is of
+// those.
+inline std::string RecipeWith(const std::string& side) {
+  const std::string both = "kv=" + side;
+  return Recipe::Parse(both).ok() ? both : "k=" + side + ",v=f16";
 }
 
 }  // namespace shorthand

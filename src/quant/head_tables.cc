@@ -70,6 +70,9 @@ void SetWidths(const SideFormat& format, const LayerStatistics& layer, const Hea
   tables->widths = FillWidths(quads, format.plane_lines);
   // Of equal quads the later ones may have got the last bits.
   std::sort(tables->widths.begin(), tables->widths.end(), std::greater<>());
+  for (int place = 0; place < format.padded_dim; ++place) {
+    tables->centres.push_back(static_cast<float>(1 << (tables->widths[place / 4] - 1)));
+  }
 }
 
 }  // namespace

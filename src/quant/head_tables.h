@@ -24,6 +24,8 @@ struct HeadTables {
   std::vector<uint16_t> order;  // [padded_dim]; empty: as they are
   // wN: bits of each quad of places, falling.
   std::vector<uint8_t> widths;  // [padded_dim / 4]
+  // wN: 2^(bits - 1) at each place, the middle of its codes.
+  std::vector<float> centres;  // [padded_dim]
 };
 
 // Whether a side of this recipe needs a calibration.
