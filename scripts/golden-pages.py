@@ -41,6 +41,7 @@ rn2/ch rn3/ch rn4/ch rn4/tok32 nf4/tok64 nf3/tok nf2/ch mu:u4/tok had64:u3/ch
 q4_0 q4_1 q5_0 q5_1 q8_0 iq4_nl mxfp4 nvfp4 had64:q4_0
 e4m3/page e5m2/page e4m3/page:one mu:had:e4m3/page
 bal:had:u4/ch bal:u8/ch w4/ch w2.5/ch w3/ch w8/ch
+had:lm2/tok:ub mu:had:lm4/tok:ub lm3/ch32:ub
 """.split()
 
 
@@ -77,9 +78,9 @@ class Format:
     """A side's text, taken apart."""
 
     def __init__(self, text, d, side):
-        *steps, rest = (p for p in text.split(":") if not p.startswith(("clip", "norm", "one")))
+        *steps, rest = (p for p in text.split(":") if not p.startswith(("clip", "norm", "one", "ub")))
         self.clip = next((float(p[4:]) for p in text.split(":") if p.startswith("clip")), 1.)
-        self.norm, self.one = ":norm" in text, ":one" in text
+        self.norm, self.ub, self.one = (":" + t in text for t in ("norm", "ub", "one"))
         self.mu = "mu" in steps
         had = next((s[3:] for s in steps if s.startswith("had")), None)
         self.had = 0 if had is None else int(had) if had else d & -d
@@ -207,6 +208,8 @@ def encode_table(f, x, lanes):
     at = [levels[c] for c in chosen]
     if f.norm:
         return chosen, f16(f32(math.sqrt(f32(squares / dot(at, at, lanes))))), 0.
+    if f.ub:
+        return chosen, f16(f32(squares / dot(x, at, lanes))), 0.
     return chosen, f16(f32(dot(x, at, lanes) / dot(at, at, lanes))), 0.
 
 

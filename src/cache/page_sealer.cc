@@ -63,8 +63,10 @@ std::optional<SealJob> SealJobOf(const SideFormat& side, const HeadTables& table
   job.per_channel = side.axis == Axis::kChannel;
   job.mean = side.mean;
   job.factors = side.balance ? tables.inverse_balance.data() : nullptr;
-  job.norm = side.tunes.norm;
   job.one = side.tunes.one;
+  job.fit = side.tunes.norm ? SealFit::kNorm
+            : side.tunes.ub ? SealFit::kUnbiased
+                            : SealFit::kLeastSquares;
   job.dim = side.dim;
   job.padded_dim = side.padded_dim;
   job.bits = side.bits;

@@ -170,13 +170,19 @@ TEST_P(PageSealerTest, EveryCodeAndGroupAsItsCodec) {
 }
 
 TEST_P(PageSealerTest, StepsAndTunesAsTheirCodec) {
-  const std::tuple<const char*, const char*> formats[] = {
-      {"mu:u4/tok", "had:u4/tok"},           {"mu:had:lm4/tok", "had:lm4/tok"},
-      {"had:u2/ch32", "had:lm3/ch"},         {"had:i8/tok", "had:rn3/ch32"},
-      {"u4/tok:clip0.9", "u3/ch:clip0.75"},  {"rn3/ch:clip0.9", "i4/tok:clip0.5"},
-      {"had:lm2/tok:norm", "lm4/ch:norm"},   {"mu:lm4/tok:norm", "lm3/tok:norm"},
-      {"mu:e4m3/page", "had:e4m3/page"},     {"mu:had:e5m2/page", "had:e5m2/page:one"},
-      {"had:e4m3/page:one", "e4m3/page:one"}};
+  const std::tuple<const char*, const char*> formats[] = {{"mu:u4/tok", "had:u4/tok"},
+                                                          {"mu:had:lm4/tok", "had:lm4/tok"},
+                                                          {"had:u2/ch32", "had:lm3/ch"},
+                                                          {"had:i8/tok", "had:rn3/ch32"},
+                                                          {"u4/tok:clip0.9", "u3/ch:clip0.75"},
+                                                          {"rn3/ch:clip0.9", "i4/tok:clip0.5"},
+                                                          {"had:lm2/tok:norm", "lm4/ch:norm"},
+                                                          {"mu:lm4/tok:norm", "lm3/tok:norm"},
+                                                          {"mu:had:lm4/tok:ub", "had:lm2/tok:ub"},
+                                                          {"lm3/ch:ub", "lm2/ch32:ub"},
+                                                          {"mu:e4m3/page", "had:e4m3/page"},
+                                                          {"mu:had:e5m2/page", "had:e5m2/page:one"},
+                                                          {"had:e4m3/page:one", "e4m3/page:one"}};
   for (const auto& [key, value] : formats) {
     CheckFormat(key, value, GetParam());
     if (HasFatalFailure()) return;

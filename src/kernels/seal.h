@@ -25,6 +25,13 @@ enum class SealRule : uint8_t {
   kE5m2,
 };
 
+// What the scale of kLloydMax keeps.
+enum class SealFit : uint8_t {
+  kLeastSquares,  // the least squared error
+  kNorm,          // the group's norm
+  kUnbiased,      // its product with itself
+};
+
 // What does not stand in a page's bytes: of kE4m3 and kE5m2, else zeros.
 struct SealResult {
   float page_scale;
@@ -36,8 +43,8 @@ struct SealJob {
   bool key;          // else value
   bool per_channel;  // scales; else per token
   bool mean;         // keys: the page mean is subtracted
-  bool norm;         // kLloydMax: the scale keeps the norm instead of the least squared error
   bool one;          // kE4m3, kE5m2: the scale is 1
+  SealFit fit;       // of kLloydMax
   int dim;
   int padded_dim;        // a multiple of 16
   int bits;              // 2 3 4 5 6 8; tables up to 4

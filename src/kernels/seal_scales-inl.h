@@ -165,9 +165,11 @@ inline void FitScales(const SealJob& job, const SealView& view, U32 mask, int g,
   // Levels are integers up to 63: sums of up to 1024 squares are exact in any order.
   SealView any_order = view;
   any_order.in_turn = false;
-  const F32 level_squares = DotOf(any_order, s.chosen, s.chosen, g, at);
-  const F32 scale = job.norm ? Sqrt(Div(squares, level_squares))
-                             : Div(DotOf(view, s.x, s.chosen, g, at), level_squares);
+  const auto level_squares = [&] { return DotOf(any_order, s.chosen, s.chosen, g, at); };
+  const auto product = [&] { return DotOf(view, s.x, s.chosen, g, at); };
+  const F32 scale = job.fit == SealFit::kNorm       ? Sqrt(Div(squares, level_squares()))
+                    : job.fit == SealFit::kUnbiased ? Div(squares, product())
+                                                    : Div(product(), level_squares());
   StoreScale(IfLess(zero, squares, scale, zero), mask, s.stored[0] + i);
 }
 

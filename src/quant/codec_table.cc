@@ -39,14 +39,16 @@ class Quantizer {
   std::array<float, 15> midpoints_{};
 };
 
-// The scale of a group whose codes are chosen.
+// The scale of a group whose codes are chosen. Values that are not zero have the sign of their
+// levels, so that the product with them is positive.
 float FittedScale(const SideFormat& format, const Quantizer& quantizer, const Group& group,
                   float sum_of_squares) {
   std::array<float, kMaxHeadDim> levels;
   for (int i = 0; i < group.n; ++i) levels[i] = quantizer.level(group.codes[i]);
   const float level_squares = Dot(group.order, levels.data(), levels.data(), group.n);
   if (format.tunes.norm) return std::sqrt(sum_of_squares / level_squares);
-  return Dot(group.order, group.x, levels.data(), group.n) / level_squares;
+  const float product = Dot(group.order, group.x, levels.data(), group.n);
+  return format.tunes.ub ? sum_of_squares / product : product / level_squares;
 }
 
 }  // namespace

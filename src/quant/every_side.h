@@ -11,8 +11,21 @@
 
 namespace shorthand {
 
-// Texts of a side: `codec` in every group, with and without a Hadamard transform. Some do not fit
-// some head dims.
+// Tunes that a recipe can give the codec, with their colons.
+inline std::vector<std::string> EveryTune(const Codec& codec) {
+  switch (codec.code) {
+    case Code::kE4m3:
+    case Code::kE5m2:
+      return {":one"};
+    case Code::kLm:
+      return {":norm", ":ub"};
+    default:
+      return {};
+  }
+}
+
+// Texts of a side: `codec` in every group, with and without a Hadamard transform, and the first
+// group with every tune. Some do not fit some head dims.
 inline std::vector<std::string> EverySide(const Codec& codec) {
   std::vector<std::string> groups = {"/tok", "/tok32", "/tok64", "/ch", "/ch32"};
   if (codec.fixed_group != 0) groups = {""};
@@ -23,6 +36,9 @@ inline std::vector<std::string> EverySide(const Codec& codec) {
     for (const char* steps : {"", "had:"}) {
       sides.push_back(steps + std::string(codec.name) + group);
     }
+  }
+  for (const std::string& tune : EveryTune(codec)) {
+    sides.push_back(std::string(codec.name) + groups.front() + tune);
   }
   return sides;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/half.h"
+#include "quant/every_side.h"
 #include "quant/levels.h"
 #include "quant/page_test_util.h"
 
@@ -21,11 +22,12 @@ namespace {
 constexpr int kDims[] = {8, 64, 80, 96, 128, 256};
 
 std::vector<std::string> TextsOf(const Codec& codec) {
-  const std::string name(codec.name);
-  if (codec.fixed_group != 0) return {name};
-  if (codec.scale_type == ScaleType::kPage) return {name + "/page"};
   if (codec.code == Code::kWater) return {"w2.5/ch", "w4/ch", "w8/ch"};
-  return {name + "/tok", name + "/tok32", name + "/tok64", name + "/ch", name + "/ch32"};
+  std::vector<std::string> texts = EverySide(codec);
+  std::erase_if(texts, [](const std::string& text) {
+    return text.starts_with("had:") || text.ends_with(":one");  // one clips; rotated: see below
+  });
+  return texts;
 }
 
 // Extremes of the group of every value [128][dim].
@@ -103,7 +105,7 @@ double Bound(const SideFormat& format, const Spread& spread, const Range& range,
       return std::max(spread.gap / 2 * step, 1 - spread.top * step) * half + rounding;
     }
     case Code::kLm:  // least squares never lengthens a group, and codes keep their sign
-      return absolute + rounding * 2;
+      return absolute * (format.tunes.norm || format.tunes.ub ? 1.25 : 1) + rounding * 2;
     case Code::kE4m3:
       return std::max(std::fabs(value) / 16, absolute / 448 * 0x1p-10) * 1.001 + 1e-37;
     case Code::kE5m2:

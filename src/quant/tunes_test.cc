@@ -1,0 +1,78 @@
+// Tunes: the examples of docs/formats/ worked out by hand, and what each tune promises, in double
+// precision.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/half.h"
+#include "quant/page_test_util.h"
+
+namespace shorthand {
+namespace {
+
+// A page whose tokens all hold `row`.
+std::vector<float> Repeated(const std::vector<float>& row) {
+  std::vector<float> x;
+  for (int t = 0; t < kPageTokens; ++t) x.insert(x.end(), row.begin(), row.end());
+  return x;
+}
+
+std::vector<float> Normals(int dim, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(static_cast<size_t>(kPageTokens) * dim);
+  for (float& v : x) v = RoundToF16(normal(random));
+  return x;
+}
+
+double Product(const std::vector<float>& x, const std::vector<float>& y, int first, int count) {
+  double sum = 0;
+  for (int i = first; i < first + count; ++i) sum += static_cast<double>(x[i]) * y[i];
+  return sum;
+}
+
+// docs/formats/table.md: the group 2 -2 0.5 -0.5 has the codes 3 0 2 1 and the levels 60 -60 18
+// -18.
+TEST(TunesTest, ScalesOfLloydMaxByHand) {
+  const std::vector<float> x = Repeated({2, -2, 0.5f, -0.5f, 2, -2, 0.5f, -0.5f});
+  const std::pair<const char*, float> scales[] = {
+      {"lm2/tok", .0328674f}, {"lm2/tok:norm", .0328979f}, {"lm2/tok:ub", .0329590f}};
+  for (const auto& [text, scale] : scales) {
+    const std::vector<float> read = SealedSide(ResolveText(text, SideKind::kKey, 8), x).Unsealed();
+    EXPECT_NEAR(read[0], 60 * scale, 1e-5) << text;
+    EXPECT_NEAR(read[1], -60 * scale, 1e-5) << text;
+    EXPECT_NEAR(read[2], 18 * scale, 1e-5) << text;
+    EXPECT_NEAR(read[7], -18 * scale, 1e-5) << text;
+  }
+}
+
+TEST(TunesTest, UnbiasedScalesKeepTheProductWithTheGroup) {
+  const std::vector<float> x = Normals(64, 1);
+  for (const char* text : {"lm2/tok:ub", "lm3/tok:ub", "lm4/tok:ub"}) {
+    const SealedSide sealed(ResolveText(text, SideKind::kValue, 64), x);
+    const std::vector<float> read = sealed.Unsealed();
+    for (int t = 0; t < kPageTokens; ++t) {
+      const double square = Product(x, x, 64 * t, 64);
+      EXPECT_NEAR(Product(read, x, 64 * t, 64), square, square * 0x1p-11) << text;
+    }
+  }
+}
+
+// By what `ub` makes values larger than least squares does: 1 / (1 - error) of
+// docs/formats/table.md.
+TEST(TunesTest, LeastSquaresShrinksValues) {
+  const std::vector<float> x = Normals(128, 2);
+  const std::pair<int, double> errors[] = {{2, .117482}, {3, .034561}, {4, .009522}};
+  for (const auto& [bits, error] : errors) {
+    const std::string text = "lm" + std::to_string(bits) + "/tok";
+    const SealedSide least(ResolveText(text, SideKind::kValue, 128), x);
+    const int count = kPageTokens * 128;
+    EXPECT_NEAR(Product(least.Unsealed(), x, 0, count) / Product(x, x, 0, count), 1 - error, .004);
+  }
+}
+
+}  // namespace
+}  // namespace shorthand
