@@ -42,6 +42,7 @@ q4_0 q4_1 q5_0 q5_1 q8_0 iq4_nl mxfp4 nvfp4 had64:q4_0
 e4m3/page e5m2/page e4m3/page:one mu:had:e4m3/page
 bal:had:u4/ch bal:u8/ch w4/ch w2.5/ch w3/ch w8/ch
 had:lm2/tok:ub mu:had:lm4/tok:ub lm3/ch32:ub
+u4/ch:mse had:u2/tok:mse u5/ch32:mse i3/tok:mse had:i4/tok:mse rn2/ch:mse mu:rn4/tok:mse
 """.split()
 
 
@@ -78,9 +79,10 @@ class Format:
     """A side's text, taken apart."""
 
     def __init__(self, text, d, side):
-        *steps, rest = (p for p in text.split(":") if not p.startswith(("clip", "norm", "one", "ub")))
+        *steps, rest = (p for p in text.split(":") if not p.startswith(("clip", "mse", "norm", "one", "ub")))
         self.clip = next((float(p[4:]) for p in text.split(":") if p.startswith("clip")), 1.)
-        self.norm, self.ub, self.one = (":" + t in text for t in ("norm", "ub", "one"))
+        self.mse, self.norm, self.ub, self.one = (
+            ":" + t in text for t in ("mse", "norm", "ub", "one"))
         self.mu = "mu" in steps
         had = next((s[3:] for s in steps if s.startswith("had")), None)
         self.had = 0 if had is None else int(had) if had else d & -d
@@ -157,9 +159,39 @@ def by_midpoints(levels, y):
     return sum(y > (a + b) / 2 for a, b in zip(levels, levels[1:]))
 
 
-def encode_uniform(f, x):
-    clip, top = f32(f.clip), (1 << f.bits) - 1
+RATIOS = {2: [1, .9, .8, .7, .6, .5], 3: [1, .9, .8, .7, .6, .5], 4: [1, .92, .84, .76, .68, .6]}
+
+
+def least_error(f, x, low, high, lanes, encode):
+    """encode(low, high) with the narrowed range that leaves the least squared error."""
+    best = None
+    middle, half = f32(f32(low + high) / 2), f32(f32(high - low) / 2)
+    for r in RATIOS.get(f.bits, [1, .96, .92, .88]):
+        part = f32(half * f32(r))
+        coded = encode(low, high) if r == 1 else encode(f32(middle - part), f32(middle + part))
+        codes, s, z = coded
+        off = [f32(v - fma(s, levels_of(f)[c], z)) for v, c in zip(x, codes)]
+        e = dot(off, off, lanes)
+        if best is None or e < best[0]:
+            best = e, coded
+    return best[1]
+
+
+def fma(a, b, c):
+    """Exact in double for f16 scales and offsets and integer levels: one rounding."""
+    return f32(a * b + c)
+
+
+def encode_uniform(f, x, lanes):
+    clip = f32(f.clip)
     low, high = f32(min(x) * clip), f32(max(x) * clip)
+    if f.mse:
+        return least_error(f, x, low, high, lanes, lambda a, b: encode_between(f, x, a, b))
+    return encode_between(f, x, low, high)
+
+
+def encode_between(f, x, low, high):
+    top = (1 << f.bits) - 1
     s, z = f16(f32(f32(high - low) / top)), f16(low)
     return [0 if s == 0 else max(0, min(top, rne(f32(f32(v - z) / s)))) for v in x], s, z
 
@@ -180,9 +212,16 @@ def encode_water(x, bits):
     return min(map(code, ratios), key=lambda coded: coded[0])[1:]
 
 
-def encode_signed(f, x):
+def encode_signed(f, x, lanes):
+    largest = f32(max(map(abs, x)) * f32(f.clip))
+    if f.mse:
+        return least_error(f, x, -largest, largest, lanes, lambda _, b: encode_up_to(f, x, b))
+    return encode_up_to(f, x, largest)
+
+
+def encode_up_to(f, x, largest):
     m = (1 << f.bits - 1) - 1
-    s = f16(f32(f32(max(map(abs, x)) * f32(f.clip)) / m))
+    s = f16(f32(largest / m))
     return [m + 1 + (0 if s == 0 else max(-m, min(m, rne(f32(v / s))))) for v in x], s, 0.
 
 
@@ -198,8 +237,12 @@ def encode_table(f, x, lanes):
     if f.code.startswith("rn"):
         clip = f32(f.clip)
         low, high = f32(min(x) * clip), f32(max(x) * clip)
-        s, z = f16(f32(f32(f32(high - low) / 2) * step)), f16(f32(f32(high + low) / 2))
-        return codes(s, z), s, z
+
+        def between(low, high):
+            s, z = f16(f32(f32(f32(high - low) / 2) * step)), f16(f32(f32(high + low) / 2))
+            return codes(s, z), s, z
+
+        return least_error(f, x, low, high, lanes, between) if f.mse else between(low, high)
     squares = dot(x, x, lanes)
     sigma = f32(math.sqrt(f32(squares / len(x))))
     chosen = codes(f32(sigma * step))
@@ -294,7 +337,7 @@ def encode_group(f, x, lanes):
         return encode_mx(f, x)
     if f.blocks:
         return encode_ggml(f, x)
-    return encode_uniform(f, x) if f.code[0] == "u" else encode_signed(f, x)
+    return encode_uniform(f, x, lanes) if f.code[0] == "u" else encode_signed(f, x, lanes)
 
 
 def steps(f, rows, first):

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "quant/clip_search.h"
 #include "quant/groups.h"
 #include "quant/levels.h"
 
@@ -74,6 +75,10 @@ std::optional<SealJob> SealJobOf(const SideFormat& side, const HeadTables& table
   job.hadamard = side.hadamard;
   job.first_token = first_token;
   job.clip = ClipOf(side);
+  if (side.tunes.mse) {
+    job.ratios = ClipRatios(side.bits).data();
+    job.ratio_count = static_cast<int>(ClipRatios(side.bits).size());
+  }
   job.zero_code = ZeroCode(side.codec->levels, side.bits);
   if (side.code == Code::kNf || side.code == Code::kLm || side.code == Code::kRn) {
     const LevelTable table = LevelTableOf(side.code, side.bits);

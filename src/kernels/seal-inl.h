@@ -10,7 +10,8 @@
 namespace shorthand {
 namespace {
 
-inline void ChooseUnits(const SealJob& job, const SealView& view, Span scales,
+template <typename Coder>
+inline void ChooseUnits(const SealJob& job, const SealView& view, const Coder& coder, Span scales,
                         const SealScratch& s) {
   ForEachScales(view, scales, [&](int g, int at, U32 mask) {
     const int i = g * view.width() + at;
@@ -27,8 +28,15 @@ inline void ChooseUnits(const SealJob& job, const SealView& view, Span scales,
         return UnitsFromSquares(job, DotOf(view, s.x, s.x, g, at),
                                 static_cast<float>(span.end - span.begin), i, s);
       }
-      default:
-        return ScalesFromExtremes(job, ExtremesOf(view, s.x, g, at), mask, i, s);
+      default: {
+        const Extremes range = RangeOf(job, ExtremesOf(view, s.x, g, at));
+        if constexpr (requires(U32 code) { coder.Level(code); }) {
+          if (job.ratio_count > 0) {
+            return ScalesOfLeastError(job, view, coder, range, mask, g, at, s);
+          }
+        }
+        return ScalesFromRange(job, range, mask, i, s);
+      }
     }
   });
 }
@@ -37,7 +45,7 @@ inline void ChooseUnits(const SealJob& job, const SealView& view, Span scales,
 template <typename Coder>
 inline void SealScales(const SealJob& job, const SealView& view, const Coder& coder, Span scales,
                        const SealScratch& s, uint8_t* codes) {
-  ChooseUnits(job, view, scales, s);
+  ChooseUnits(job, view, coder, scales, s);
   const CodeTask task = {
       s.x, s.offsets, s.units, s.inverses, job.bits, job.zero_code * 0x01010101u, codes};
   CodeScales(view, task, coder, scales);

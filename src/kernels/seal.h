@@ -52,6 +52,8 @@ struct SealJob {
   int hadamard;          // block length, 0: none
   int first_token;       // tokens before it take no part
   float clip;            // of kUnsigned, kSigned, kRangeNormalised
+  const float* ratios;   // of the same: parts of the range that are tried for the least error
+  int ratio_count;       // 0: none is
   float step;            // of tables: one level, in what the rule normalises by
   const float* levels;   // [2^bits] of tables, ascending
   const float* factors;  // keys: [padded_dim] that multiply the channels; null: none

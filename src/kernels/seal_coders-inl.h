@@ -32,6 +32,7 @@ struct UniformCoder {
   U32 operator()(F32 x, const Unit& unit, size_t) const {
     return Round(Min(Max(unit.Quotient(x), low), high));
   }
+  F32 Level(U32 code) const { return Convert(code); }
 };
 
 // Tables: the number of midpoints between neighbouring levels that lie below. They lie within +-60
@@ -74,9 +75,10 @@ struct TableCoder {
     const F32 count = Lookup32(counts, interval), midpoint = Lookup32(midpoints, interval);
     const F32 next = FloatOf(AddBits(BitsOf(count), SetBits(1)));
     const U32 code = BitsOf(IfLess(midpoint, y, next, count));
-    if (chosen != nullptr) Store(Lookup(levels, code), chosen + at);
+    if (chosen != nullptr) Store(Level(code), chosen + at);
     return code;
   }
+  F32 Level(U32 code) const { return Lookup(levels, code); }
 };
 
 // ggml's blocks: products with the inverse, which halves are added to and the fraction dropped

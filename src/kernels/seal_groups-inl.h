@@ -118,8 +118,9 @@ inline void ForEachLaneTile(Span span, Function f) {
 inline F32 ChooseLanes(Whole, F32 yes, F32) { return yes; }
 inline F32 ChooseLanes(U32 mask, F32 yes, F32 no) { return Choose(mask, yes, no); }
 
-// Folds what `term` gives for every vector of the g-th group, for the 16 scales from `at` on, as
-// quant/reduce.h folds over channels: 16 strided results, then a tree.
+// Folds what term(where, scale) gives for every vector of the g-th group, for the 16 scales from
+// `at` on, as quant/reduce.h folds over channels: 16 strided results, then a tree. `scale` is the
+// one of 16 that the vector belongs to; 0 where each lane has its own.
 template <typename Term, typename Fold>
 inline F32 FoldStrided(const SealView& view, int g, int at, F32 neutral, Term term, Fold fold) {
   const GroupWalk walk(view, g, at);
@@ -131,13 +132,13 @@ inline F32 FoldStrided(const SealView& view, int g, int at, F32 neutral, Term te
     for (; p + kLanes <= span.end; p += kLanes) {
 #pragma GCC unroll 16
       for (int i = 0; i < kLanes; ++i) {
-        results[i] = fold(results[i], term(walk.start + (p + i) * walk.step));
+        results[i] = fold(results[i], term(walk.start + (p + i) * walk.step, 0));
       }
     }
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; ++i) {
       if (p + i < span.end) {
-        results[i] = fold(results[i], term(walk.start + (p + i) * walk.step));
+        results[i] = fold(results[i], term(walk.start + (p + i) * walk.step, 0));
       }
     }
     return FoldTree(results, fold);
@@ -151,7 +152,8 @@ inline F32 FoldStrided(const SealView& view, int g, int at, F32 neutral, Term te
       const size_t start = walk.start + tile * walk.step + row * kLanes;
 #pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i) {
-        folded[i] = fold(folded[i], ChooseLanes(lanes, term(start + i * kLanes), neutral));
+        const F32 terms = term(start + i * kLanes, row + i);
+        folded[i] = fold(folded[i], ChooseLanes(lanes, terms, neutral));
       }
     });
 #pragma GCC unroll 16
@@ -169,7 +171,7 @@ inline F32 FoldInTurn(const SealView& view, int g, int at, F32 neutral, Term ter
   F32 result = neutral;
   if (view.per_lane) {
     for (int p = span.begin; p < span.end; ++p) {
-      result = fold(result, term(walk.start + p * walk.step));
+      result = fold(result, term(walk.start + p * walk.step, 0));
     }
     return result;
   }
@@ -177,7 +179,7 @@ inline F32 FoldInTurn(const SealView& view, int g, int at, F32 neutral, Term ter
     F32 terms[kLanes];
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; ++i) {
-      terms[i] = term(walk.start + first / kLanes * walk.step + i * kLanes);
+      terms[i] = term(walk.start + first / kLanes * walk.step + i * kLanes, i);
     }
     Transpose(terms);
 #pragma GCC unroll 16
@@ -196,7 +198,7 @@ struct Extremes {
 // above high, for an empty group. Zeros of both signs: the order of folding decides.
 inline Extremes ExtremesOf(const SealView& view, const float* x, int g, int at) {
   const F32 infinity = Set(__builtin_inff()), minus_infinity = Set(-__builtin_inff());
-  const auto value = [x](size_t i) { return Load(x + i); };
+  const auto value = [x](size_t i, int) { return Load(x + i); };
   return {FoldStrided(view, g, at, infinity, value, [](F32 a, F32 b) { return Min(b, a); }),
           FoldStrided(view, g, at, minus_infinity, value, [](F32 a, F32 b) { return Max(b, a); })};
 }
@@ -204,19 +206,24 @@ inline Extremes ExtremesOf(const SealView& view, const float* x, int g, int at) 
 // Of the g-th group's values the first of those with the largest magnitude.
 inline F32 LoudestOf(const SealView& view, const float* x, int g, int at) {
   return FoldInTurn(
-      view, g, at, Set(0.0f), [x](size_t i) { return Load(x + i); },
+      view, g, at, Set(0.0f), [x](size_t i, int) { return Load(x + i); },
       [](F32 loudest, F32 value) {
         return IfLess(Magnitude(loudest), Magnitude(value), value, loudest);
       });
 }
 
-// Sums of a * b over the g-th group for the 16 scales from `at` on.
-inline F32 DotOf(const SealView& view, const float* a, const float* b, int g, int at) {
+// Sums of term(where, scale) over the g-th group for the 16 scales from `at` on.
+template <typename Term>
+inline F32 SumOf(const SealView& view, int g, int at, Term term) {
   const F32 zero = Set(0.0f);
-  const auto product = [a, b](size_t i) { return Mul(Load(a + i), Load(b + i)); };
   const auto add = [](F32 x, F32 y) { return Add(x, y); };
-  return view.in_turn ? FoldInTurn(view, g, at, zero, product, add)
-                      : FoldStrided(view, g, at, zero, product, add);
+  return view.in_turn ? FoldInTurn(view, g, at, zero, term, add)
+                      : FoldStrided(view, g, at, zero, term, add);
+}
+
+// Sums of a * b.
+inline F32 DotOf(const SealView& view, const float* a, const float* b, int g, int at) {
+  return SumOf(view, g, at, [a, b](size_t i, int) { return Mul(Load(a + i), Load(b + i)); });
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 #ifndef SHORTHAND_KERNELS_SEAL_SCALES_INL_H_
 #define SHORTHAND_KERNELS_SEAL_SCALES_INL_H_
 
+#include "kernels/seal_coders-inl.h"
 #include "kernels/seal_groups-inl.h"
 #include "kernels/seal_steps-inl.h"
+#include "kernels/unpack-inl.h"
 
 namespace shorthand {
 namespace {
@@ -64,14 +66,21 @@ inline void StoreScales(F32 scale, F32 offset, U32 mask, int i, const SealScratc
   Store(StoreScale(offset, mask, s.stored[1] + i), s.offsets + i);
 }
 
-// Those that follow from the group's extremes.
-inline void ScalesFromExtremes(const SealJob& job, const Extremes& extremes, U32 mask, int i,
-                               const SealScratch& s) {
+// What levels have to cover, from a group's extremes: about zero where there is no offset.
+inline Extremes RangeOf(const SealJob& job, const Extremes& extremes) {
   // Adding 0 gives a zero its positive sign.
   const F32 clip = Set(job.clip), zero = Set(0.0f);
   const F32 least = Add(extremes.low, zero), most = Add(extremes.high, zero);
-  const F32 low = Mul(clip, least), high = Mul(clip, most);
-  const F32 magnitude = Max(most, Sub(zero, least));
+  if (HasOffset(job)) return {Mul(clip, least), Mul(clip, most)};
+  const F32 magnitude = Mul(clip, Max(most, Sub(zero, least)));
+  return {Sub(zero, magnitude), magnitude};
+}
+
+// Scales that follow from the range.
+inline void ScalesFromRange(const SealJob& job, const Extremes& range, U32 mask, int i,
+                            const SealScratch& s) {
+  const auto [low, high] = range;
+  const F32 zero = Set(0.0f);
   const int top = (1 << job.bits) - 1;
   switch (job.rule) {
     case SealRule::kUnsigned:
@@ -80,11 +89,53 @@ inline void ScalesFromExtremes(const SealJob& job, const Extremes& extremes, U32
       return StoreScales(Mul(Div(Sub(high, low), Set(2.0f)), Set(job.step)),
                          Div(Add(high, low), Set(2.0f)), mask, i, s);
     case SealRule::kSigned:
-      return StoreScales(Div(Mul(clip, magnitude), Set(static_cast<float>(top / 2))), zero, mask, i,
-                         s);
+      return StoreScales(Div(high, Set(static_cast<float>(top / 2))), zero, mask, i, s);
     default:
-      return StoreScales(Mul(magnitude, Set(job.step)), zero, mask, i, s);
+      return StoreScales(Mul(high, Set(job.step)), zero, mask, i, s);
   }
+}
+
+// What the codes of the 16 groups whose scales stand at `i` leave of their values, squared and
+// summed.
+template <bool kPerLane, typename Coder>
+inline F32 ErrorOf(const SealView& view, const Coder& coder, int g, int at, int i,
+                   const SealScratch& s) {
+  return SumOf(view, g, at, [&](size_t where, int scale) {
+    const int from = i + scale;
+    const Unit unit = {Factor<kPerLane>(s.offsets + from), Factor<kPerLane>(s.units + from),
+                       Factor<kPerLane>(s.inverses + from)};
+    const F32 x = Load(s.x + where);
+    const F32 error = Sub(x, Fma(unit.size, coder.Level(coder(x, unit, where)), unit.offset));
+    return Mul(error, error);
+  });
+}
+
+// Scales that follow from the range, narrowed about its middle by the first of the job's ratios
+// that leaves the least error.
+template <typename Coder>
+inline void ScalesOfLeastError(const SealJob& job, const SealView& view, const Coder& coder,
+                               const Extremes& range, U32 mask, int g, int at,
+                               const SealScratch& s) {
+  const int i = g * view.width() + at;
+  const F32 one = Set(1.0f), two = Set(2.0f);
+  const F32 middle = Div(Add(range.low, range.high), two);
+  const F32 half = Div(Sub(range.high, range.low), two);
+  const auto scales_of = [&](F32 ratio) {
+    const F32 part = Mul(half, ratio);
+    const F32 low = IfLess(ratio, one, Sub(middle, part), range.low);
+    const F32 high = IfLess(ratio, one, Add(middle, part), range.high);
+    ScalesFromRange(job, {low, high}, mask, i, s);
+  };
+  F32 best = one, least = Set(__builtin_inff());
+  for (int r = 0; r < job.ratio_count; ++r) {
+    const F32 ratio = Set(job.ratios[r]);
+    scales_of(ratio);
+    const F32 error = view.per_lane ? ErrorOf<true>(view, coder, g, at, i, s)
+                                    : ErrorOf<false>(view, coder, g, at, i, s);
+    best = IfLess(error, least, ratio, best);
+    least = IfLess(error, least, error, least);
+  }
+  scales_of(best);
 }
 
 // ggml's blocks of a group: codes by the inverse of the scale before it is rounded, which counts as
@@ -134,7 +185,7 @@ inline SealResult PageScale(const SealJob& job, const SealView& view, float larg
     const Extremes extremes = ExtremesOf(view, s.x, g, at);
     top = Max(Choose(mask, Max(extremes.high, Sub(zero, extremes.low)), zero), top);
     if (!job.one) return;
-    const auto beyond = [&](size_t i) {
+    const auto beyond = [&](size_t i, int) {
       return IfLess(Set(largest_code), Magnitude(Load(s.x + i)), Set(1.0f), zero);
     };
     const auto add = [](F32 a, F32 b) { return Add(a, b); };

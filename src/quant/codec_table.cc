@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/half.h"
+#include "quant/clip_search.h"
 #include "quant/codecs.h"
 #include "quant/groups.h"
 #include "quant/levels.h"
@@ -77,11 +78,15 @@ void EncodeRangeNormalised(const SideFormat& format, const float* x, int first, 
   const Quantizer quantizer(format.code, format.bits);
   const float clip = ClipOf(format);
   ForEachGroup(format, x, first, out, [&](const Group& group) {
-    const auto [low, high] = ClippedRange(group, clip);
-    const float scale = RoundToFiniteF16((high - low) / 2 * quantizer.step());
-    const float offset = RoundToFiniteF16((high + low) / 2);
-    quantizer.Encode(group, scale, offset);
-    return GroupScale{scale, offset};
+    const auto encode = [&](ValueRange range) {
+      const float scale = RoundToFiniteF16((range.high - range.low) / 2 * quantizer.step());
+      const float offset = RoundToFiniteF16((range.high + range.low) / 2);
+      quantizer.Encode(group, scale, offset);
+      return GroupScale{scale, offset};
+    };
+    if (!format.tunes.mse) return encode(ClippedRange(group, clip));
+    return EncodeLeastError(group, format.bits, format.codec->levels, ClippedRange(group, 1),
+                            encode);
   });
 }
 

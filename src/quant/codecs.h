@@ -6,12 +6,16 @@
 #define SHORTHAND_QUANT_CODECS_H_
 
 #include "quant/format.h"
+#include "quant/groups.h"
 
 namespace shorthand {
 
 // codec_uniform.cc: uB min/max with offset, iB absmax.
 void EncodeUnsigned(const SideFormat& format, const float* x, int first, CodedSide out);
 void EncodeSigned(const SideFormat& format, const float* x, int first, CodedSide out);
+// One group of uB, between `range` or with the clip of least squared error.
+GroupScale EncodeUnsignedGroup(const Group& group, int bits, ValueRange range);
+GroupScale EncodeUnsignedLeastError(const Group& group, int bits);
 
 // codec_water.cc: wN, channels with widths of their own.
 void EncodeWater(const SideFormat& format, const float* x, int first, CodedSide out);

@@ -17,6 +17,10 @@ inline std::vector<std::string> EveryTune(const Codec& codec) {
     case Code::kE4m3:
     case Code::kE5m2:
       return {":one"};
+    case Code::kInt:
+    case Code::kUint:
+    case Code::kRn:
+      return {":mse"};
     case Code::kLm:
       return {":norm", ":ub"};
     default:

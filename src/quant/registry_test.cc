@@ -81,6 +81,12 @@ Spread SpreadOf(const Codec& codec) {
 double Bound(const SideFormat& format, const Spread& spread, const Range& range, double value) {
   const double width = range.high - range.low, absolute = range.absolute();
   const double rounding = absolute * 0x1p-9 + (spread.top + 2) * 0x1p-24;
+  // Half of the half-range is the most that is cut off, and where the outermost levels lie.
+  if (format.tunes.mse) {
+    const bool table = format.code == Code::kRn;
+    const double reach = table ? spread.top * LevelTableOf(Code::kRn, format.bits).step : 1;
+    return (format.code == Code::kInt ? absolute : width / 2) * (1 - reach / 2) + rounding;
+  }
   switch (format.code) {
     case Code::kUint:
     case Code::kQ4_1:

@@ -35,7 +35,6 @@ Status CheckSupported(const Side& side) {
   if (side.rot) return Missing("rot");
   if (side.code == Code::kNuq) return Missing(CodeText(side));
   if (side.axis == Axis::kGrid) return Missing("/grid");
-  if (side.mse) return Missing("mse");
   if (side.cal) return Unimplemented("'cal' needs a calibration, which this build cannot read.");
   if (side.out.millionths != 0) return Missing("out");
   if (side.hi.millionths != 0) return Missing("hi");

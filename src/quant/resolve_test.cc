@@ -132,7 +132,6 @@ TEST(ResolveTest, WhatThisBuildLacksIsNamed) {
   expect("'rot'", [](Side& s) { s.rot = true; });
   expect("'nuq4'", [](Side& s) { s.code = Code::kNuq; });
   expect("'/grid'", [](Side& s) { s.axis = Axis::kGrid; });
-  expect("'mse'", [](Side& s) { s.mse = true; });
   expect("needs a calibration", [](Side& s) { s.cal = true; });
   expect("'out'", [](Side& s) { s.out = {1000000}; });
   expect("'hi'", [](Side& s) { s.hi = {12500000}; });
