@@ -42,6 +42,7 @@ q4_0 q4_1 q5_0 q5_1 q8_0 iq4_nl mxfp4 nvfp4 had64:q4_0
 e4m3/page e5m2/page e4m3/page:one mu:had:e4m3/page
 bal:had:u4/ch bal:u8/ch w4/ch w2.5/ch w3/ch w8/ch
 had:lm2/tok:ub mu:had:lm4/tok:ub lm3/ch32:ub
+had:u4/grid u2/grid lm3/grid
 u4/ch:mse had:u2/tok:mse u5/ch32:mse i3/tok:mse had:i4/tok:mse rn2/ch:mse mu:rn4/tok:mse
 """.split()
 
@@ -88,6 +89,9 @@ class Format:
         self.had = 0 if had is None else int(had) if had else d & -d
         self.code, _, group = rest.partition("/")
         self.axis = group.rstrip("0123456789") or "tok"
+        self.grid = self.axis == "grid"
+        if self.grid:
+            self.axis = "ch" if side == "k" else "tok"
         size = group[len(group.rstrip("0123456789")):]
         self.blocks = not group
         if self.blocks:
@@ -368,6 +372,51 @@ def hadamard(row, block):
     return [f32(v * factor) for v in row]
 
 
+def deviation(values, lanes):
+    if len(values) < 2:
+        return 0.
+    mean = f32(total(values, lanes) / len(values))
+    off = [f32(v - mean) for v in values]
+    return f32(math.sqrt(f32(dot(off, off, lanes) / (len(values) - 1))))
+
+
+def clamp(x, low, high):
+    return max(low, min(high, x))
+
+
+def balance(rows):
+    """Factors of the rows, of the columns."""
+    t, c = [1.] * len(rows), [1.] * len(rows[0])
+    least, kept = math.inf, None
+    low, high = f32(.740818), f32(22026.4658)
+    for turn in range(16):
+        y = [[f32(v / f32(a * b)) for v, b in zip(row, c)] for row, a in zip(rows, t)]
+        r = [deviation(row, True) for row in y]
+        q = [deviation(column, False) for column in zip(*y)]
+        smallest = min(r + q)
+        imbalance = f32(max(r + q) / max(smallest, f32(1e-12)))
+        if turn == 0:
+            tau = f32(clamp(smallest, f32(1e-3), 1e3) + f32(1e-6))
+        if imbalance > least:
+            break
+        if imbalance < least:
+            least, kept = imbalance, (t, c)
+        t = [clamp(f32(a * clamp(f32(s / tau), f32(.7), 2.)), low, high) for a, s in zip(t, r)]
+        c = [clamp(f32(a * clamp(f32(s / tau), f32(.7), 2.)), low, high) for a, s in zip(c, q)]
+    return kept
+
+
+def grid_side(f, rows, first):
+    """Rows divided by the factors that are stored, and these."""
+    t, c = balance(rows[first:])
+    t, c = [0.] * first + [f16(v) for v in t], [f16(v) for v in c]
+    if f.side == "k":
+        return rows[:first] + [[f32(v / a) for v in row]
+                               for row, a in zip(rows[first:], t[first:])], t
+    return rows[:first] + [[f32(v / b) for v, b in zip(row, c)]
+                           for row in rows[first:]], c + [0.] * (f.padded - f.d)
+
+
 def code_side(f, rows, first):
     """Codes [128][padded], scales and offsets {(group, index): number}."""
     codes = [[zero_code(f)] * f.padded for _ in range(TOKENS)]
@@ -391,7 +440,7 @@ def code_side(f, rows, first):
     return codes, scales, offsets
 
 
-def meta_bytes(f, mean, scales, offsets):
+def meta_bytes(f, mean, factors, scales, offsets):
     out = bytearray()
 
     def put(table, g, indices):
@@ -402,6 +451,7 @@ def meta_bytes(f, mean, scales, offsets):
     parts = [scales, offsets] if f.offset else [scales]
     if f.mu:
         out.extend(b"".join(struct.pack("<e", m) for m in mean + [0.] * (f.padded - f.d)))
+    out.extend(b"".join(struct.pack("<e", v) for v in factors))
     if f.axis == "ch":
         for g in range(TOKENS // f.group):
             for p in parts:
@@ -481,11 +531,12 @@ def seal(f, first):
     """Meta bytes, code bytes, page scale."""
     rows, mean = steps(f, inputs(f.d), first)
     if f.axis != "page":
+        rows, factors = grid_side(f, rows, first) if f.grid else (rows, [])
         codes, scales, offsets = code_side(f, rows, first)
-        return meta_bytes(f, mean, scales, offsets), lines(f, codes), 0.
+        return meta_bytes(f, mean, factors, scales, offsets), lines(f, codes), 0.
     coded, scale = fp8_codes(f, rows[first:])
     codes = [[0] * f.padded for _ in range(first)] + [r + [0] * (f.padded - f.d) for r in coded]
-    return meta_bytes(f, mean, {}, {}), lines(f, codes), scale
+    return meta_bytes(f, mean, [], {}, {}), lines(f, codes), scale
 
 
 def main():

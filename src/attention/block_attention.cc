@@ -76,7 +76,7 @@ bool BlockAttention::GatherQueries() {
     }
     std::fill(to + dim, to + padded, 0.0f);
   }
-  if (store_.has_sealed() && format_.k.transformed()) CodeQueries();
+  if (store_.has_sealed() && format_.k.plain() && format_.k.transformed()) CodeQueries();
   return overflow >> 31 == 0;
 }
 
@@ -197,11 +197,15 @@ UnpackJob BlockAttention::PackedSide(const SideFormat& format, const SidePart& p
   return job;
 }
 
-BlockAttention::SideRows BlockAttention::SealedSide(const SideFormat& format, const SidePart& part,
+BlockAttention::SideRows BlockAttention::SealedSide(const SideFormat& format,
+                                                    const HeadTables& tables, const SidePart& part,
                                                     const IntegerPath& path, const uint8_t* page,
                                                     const PageDescriptor& descriptor,
                                                     SideScratch* scratch) {
   if (format.exact) return {ElementOf(format), page + part.codes_offset, {}, {}};
+  if (!format.plain()) {
+    return {Element::kF32, Unseal(format, tables, part, page, descriptor, scratch), {}, {}};
+  }
   if (!path.usable()) {
     const UnpackJob job = PackedSide(format, part, page, descriptor, &scratch->meta);
     return {Element::kF32, nullptr, {}, job};
@@ -223,6 +227,19 @@ const float* BlockAttention::Unpack(const SideFormat& format, const UnpackJob& j
   return scratch->unpacked.data();
 }
 
+// The page's side as an exact page would hold it.
+const float* BlockAttention::Unseal(const SideFormat& format, const HeadTables& tables,
+                                    const SidePart& part, const uint8_t* page,
+                                    const PageDescriptor& descriptor, SideScratch* scratch) {
+  scratch->unsealed.resize(static_cast<size_t>(kPageTokens) * format.dim);
+  scratch->unpacked.resize(static_cast<size_t>(kPageTokens) * format.padded_dim);
+  UnsealSide(format, tables, part, page, descriptor, scratch->unsealed.data());
+  const auto write = format.kind == SideKind::kKey ? kernels_.write_keys : kernels_.write_values;
+  write(Element::kF32, scratch->unsealed.data(), format.dim, kPageTokens, format.dim, 0,
+        scratch->unpacked.data());
+  return scratch->unpacked.data();
+}
+
 void BlockAttention::RunSealed(const Block& block, int64_t start, int count, TokenRange tokens,
                                SoftmaxStates states) {
   const uint8_t* page = store_.sealed().Page(place_.index, kv_head_, block.sealed);
@@ -233,18 +250,20 @@ void BlockAttention::RunSealed(const Block& block, int64_t start, int count, Tok
   const SideFormat& k = format_.k;
   const SideFormat& v = format_.v;
   const float* mean = nullptr;
-  if (k.mean) {
+  if (k.mean && k.plain()) {
     scratch_->mean.resize(k.padded_dim);
     ReadMeta(k, format_.sealed.k, page, descriptor, nullptr, nullptr, scratch_->mean.data());
     mean = scratch_->mean.data();
   }
-  Rows rows{SealedSide(k, format_.sealed.k, paths_.k, page, descriptor, &scratch_->k),
-            SealedSide(v, format_.sealed.v, paths_.v, page, descriptor, &scratch_->v),
+  Rows rows{SealedSide(k, format_.k_tables[kv_head_], format_.sealed.k, paths_.k, page, descriptor,
+                       &scratch_->k),
+            SealedSide(v, format_.v_tables[kv_head_], format_.sealed.v, paths_.v, page, descriptor,
+                       &scratch_->v),
             first_slot,
             count,
-            k.transformed(),
+            k.transformed() && k.plain(),
             mean,
-            v.hadamard > 0 ? SoftmaxStates::kRotated : SoftmaxStates::kModel};
+            v.hadamard > 0 && v.plain() ? SoftmaxStates::kRotated : SoftmaxStates::kModel};
   // What several passes read is unpacked once for all of them.
   if ((tokens.end - tokens.first) * query_heads_ > kMaxPassRows) {
     if (rows.k.packed) rows.k.elements = Unpack(k, *rows.k.packed, &scratch_->k);

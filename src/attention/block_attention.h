@@ -3,8 +3,9 @@
 // Rows are the (token, query head) pairs that share the KV head, tokens outer. Up to 8 of them pass
 // over a page together: exact pages by the float kernels, sides of sealed pages by the integer
 // kernels or, where these do not fit the format, by the float kernels on elements unpacked into the
-// worker's scratch, 32 tokens at a time or, for several passes, the page.
-// Thread-safety: one object belongs to one worker.
+// worker's scratch, 32 tokens at a time or, for several passes, the page; sides that no kernel
+// reads (SideFormat::plain) by the float kernels on what UnsealSide makes of the page, in model
+// space. Thread-safety: one object belongs to one worker.
 #ifndef SHORTHAND_ATTENTION_BLOCK_ATTENTION_H_
 #define SHORTHAND_ATTENTION_BLOCK_ATTENTION_H_
 
@@ -26,6 +27,7 @@ struct SideScratch {
   std::vector<float> meta;  // widened
   std::vector<uint8_t> flips;
   std::vector<float> unpacked;  // tokens of it
+  std::vector<float> unsealed;  // [128][dim]
 };
 
 // Memory that a worker keeps between units.
@@ -105,11 +107,14 @@ class BlockAttention {
   void Accumulate(const Rows& rows, const float* shrink, int pass_rows, int least, int most,
                   float* out);
   Rows ExactRowsAt(const uint8_t* memory, int memory_rows, int end_slot) const;
-  SideRows SealedSide(const SideFormat& format, const SidePart& part, const IntegerPath& path,
-                      const uint8_t* page, const PageDescriptor& descriptor, SideScratch* scratch);
+  SideRows SealedSide(const SideFormat& format, const HeadTables& tables, const SidePart& part,
+                      const IntegerPath& path, const uint8_t* page,
+                      const PageDescriptor& descriptor, SideScratch* scratch);
   UnpackJob PackedSide(const SideFormat& format, const SidePart& part, const uint8_t* page,
                        const PageDescriptor& descriptor, std::vector<float>* meta);
   const float* Unpack(const SideFormat& format, const UnpackJob& job, SideScratch* scratch);
+  const float* Unseal(const SideFormat& format, const HeadTables& tables, const SidePart& part,
+                      const uint8_t* page, const PageDescriptor& descriptor, SideScratch* scratch);
   int64_t PositionOf(int token) const { return first_position_ + token; }
 
   const BatchImpl& batch_;

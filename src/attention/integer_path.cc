@@ -54,7 +54,7 @@ KeyPlanes PlanesOf(const HeadTables& tables) {
 }
 
 IntegerPath::IntegerPath(const SideFormat& format) {
-  if (format.exact || format.axis == Axis::kPage) return;
+  if (format.exact || !format.plain() || format.axis == Axis::kPage) return;
   const bool is_key = format.kind == SideKind::kKey;
   const float* levels = format.codec->levels;
   const int count = 1 << format.bits;

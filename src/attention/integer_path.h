@@ -2,7 +2,7 @@
 //
 // The integer kernels take sides whose levels are small integers (uniform codes, or a table of up
 // to 16) with scales per token or per channel, but not values with scales for 16 channels. Every
-// other side goes through the generic path: unpacked to f32 first.
+// other side goes through the generic path, unpacked to f32 first, or is unsealed (format.h).
 // Thread-safety: immutable after construction.
 #ifndef SHORTHAND_ATTENTION_INTEGER_PATH_H_
 #define SHORTHAND_ATTENTION_INTEGER_PATH_H_

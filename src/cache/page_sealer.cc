@@ -55,7 +55,7 @@ size_t ScratchBytes(const LayerFormat& format) {
 
 std::optional<SealJob> SealJobOf(const SideFormat& side, const HeadTables& tables,
                                  int first_token) {
-  if (side.exact) return std::nullopt;
+  if (side.exact || !side.plain()) return std::nullopt;
   const std::optional<SealRule> rule = RuleOf(side.code);
   if (!rule) return std::nullopt;
   SealJob job = {};

@@ -29,9 +29,10 @@ inline std::vector<std::string> EveryTune(const Codec& codec) {
 }
 
 // Texts of a side: `codec` in every group, with and without a Hadamard transform, and the first
-// group with every tune. Some do not fit some head dims.
+// group with every tune. Some do not fit some head dims; none needs a calibration.
 inline std::vector<std::string> EverySide(const Codec& codec) {
-  std::vector<std::string> groups = {"/tok", "/tok32", "/tok64", "/ch", "/ch32"};
+  std::vector<std::string> groups = {"/tok", "/tok32", "/tok64", "/ch", "/ch32", "/grid"};
+  if (codec.code == Code::kWater) groups = {};
   if (codec.fixed_group != 0) groups = {""};
   if (codec.scale_type == ScaleType::kPage) groups = {"/page"};
   if (codec.code == Code::kWater) return {"w2.5/ch", "w4/ch", "w5/ch"};

@@ -51,7 +51,8 @@ struct SideFormat {
   bool balance = false;  // K: channels are divided by the head's balance (head_tables.h)
   int hadamard = 0;      // block length, 0: none. Divides dim.
   Axis axis = Axis::kNone;
-  int group = 0;  // channels (kToken) or tokens (kChannel) that share a scale
+  int group = 0;      // channels (kToken) or tokens (kChannel) that share a scale
+  bool grid = false;  // a factor for each token (kChannel) or channel (kToken), too
   bool has_offset = false;
   // wN: lines of codes of a page, the sum of the widths of all quads of channels. 0 for other
   // codes.
@@ -63,9 +64,14 @@ struct SideFormat {
   bool planes() const { return plane_lines > 0; }
   // Codes are not in the space of the model, but for a mean.
   bool transformed() const { return balance || hadamard > 0 || planes(); }
+  // Whether kernels can read it: codes of one width, values that are scale * level + offset. Other
+  // sides are read by UnsealSide alone.
+  bool plain() const { return !grid && !planes(); }
+  // Factors of a grid, as stored.
+  int factors() const { return !grid ? 0 : axis == Axis::kChannel ? kPageTokens : padded_dim; }
   // Scale groups along the grouped axis: dim / group for kToken, 128 / group for kChannel, else 1.
   int groups() const;
-  size_t meta_bytes() const;   // mean + scales + offsets, padded to 64
+  size_t meta_bytes() const;   // every part of MetaParts (meta.h), padded to 64
   size_t codes_bytes() const;  // 16 * padded_dim * bits, or that of the planes
 };
 

@@ -79,12 +79,13 @@ const float* ScalesOfBytes(ScaleType type) {
 
 int ScaleCount(const SideFormat& format) { return format.groups() * WidthOf(format); }
 
-void WriteMeta(const SideFormat& format, const float* mean, const float* scales,
-               const float* offsets, uint8_t* meta, PageDescriptor* descriptor) {
+void WriteMeta(const SideFormat& format, const MetaParts& parts, uint8_t* meta,
+               PageDescriptor* descriptor) {
   uint8_t* to = meta;
-  if (format.mean) to = WriteF16(mean, format.padded_dim, to);
+  if (format.mean) to = WriteF16(parts.mean, format.padded_dim, to);
+  to = WriteF16(parts.factors, format.factors(), to);
   ForEachRun(format, [&](int part, int index, int count) {
-    const float* from = (part == 0 ? scales : offsets) + index;
+    const float* from = (part == 0 ? parts.scales : parts.offsets) + index;
     if (format.scale_type == ScaleType::kF16) {
       to = WriteF16(from, count, to);
     } else {
@@ -92,20 +93,22 @@ void WriteMeta(const SideFormat& format, const float* mean, const float* scales,
     }
   });
   std::fill(to, meta + format.meta_bytes(), uint8_t{0});
-  const float page_scale = format.scale_type == ScaleType::kPage ? scales[0] : 0.0f;
+  const float page_scale = format.scale_type == ScaleType::kPage ? parts.scales[0] : 0.0f;
   (format.kind == SideKind::kKey ? descriptor->k_page_scale : descriptor->v_page_scale) =
       page_scale;
 }
 
-void ReadMeta(const SideFormat& format, const SidePart& part, const uint8_t* page,
-              const PageDescriptor& descriptor, float* scales, float* offsets, float* mean) {
-  const uint8_t* from = page + part.meta_offset;
-  if (format.mean) from = ReadF16(from, format.padded_dim, mean);
-  if (format.scale_type == ScaleType::kPage && scales != nullptr) {
-    scales[0] = format.kind == SideKind::kKey ? descriptor.k_page_scale : descriptor.v_page_scale;
+void ReadMeta(const SideFormat& format, const uint8_t* meta, const PageDescriptor& descriptor,
+              const MetaParts& parts) {
+  const uint8_t* from = meta;
+  if (format.mean) from = ReadF16(from, format.padded_dim, parts.mean);
+  from = ReadF16(from, format.factors(), parts.factors);
+  if (format.scale_type == ScaleType::kPage && parts.scales != nullptr) {
+    parts.scales[0] =
+        format.kind == SideKind::kKey ? descriptor.k_page_scale : descriptor.v_page_scale;
   }
   ForEachRun(format, [&](int which, int index, int count) {
-    float* to = which == 0 ? scales : offsets;
+    float* to = which == 0 ? parts.scales : parts.offsets;
     if (to != nullptr) to += index;
     if (format.scale_type == ScaleType::kF16) {
       from = ReadF16(from, count, to);
@@ -115,6 +118,12 @@ void ReadMeta(const SideFormat& format, const SidePart& part, const uint8_t* pag
     for (int i = 0; to != nullptr && i < count; ++i) to[i] = scale_of[from[i]];
     from += count;
   });
+}
+
+void ReadMeta(const SideFormat& format, const SidePart& part, const uint8_t* page,
+              const PageDescriptor& descriptor, float* scales, float* offsets, float* mean) {
+  ReadMeta(format, page + part.meta_offset, descriptor,
+           {.mean = mean, .scales = scales, .offsets = offsets});
 }
 
 }  // namespace shorthand

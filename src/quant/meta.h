@@ -1,4 +1,4 @@
-// Meta bytes of a sealed side: the mean, then scales and offsets in stored order.
+// Meta bytes of a sealed side: the mean, the factors of a grid, scales and offsets, in this order.
 //
 // Thread-safety: pure functions.
 #ifndef SHORTHAND_QUANT_META_H_
@@ -11,10 +11,20 @@
 
 namespace shorthand {
 
+// What meta bytes hold, widened. Parts that the format does not have may be null; when reading,
+// others that are not wanted as well.
+struct MetaParts {
+  float* mean = nullptr;     // [padded_dim]
+  float* factors = nullptr;  // [format.factors()]
+  float* scales = nullptr;   // as in CodedSide
+  float* offsets = nullptr;
+};
+
 // Writes meta bytes at `meta`, padding included, and the page scale of kPage formats.
-//   mean [padded_dim], null unless format.mean; scales and offsets as in CodedSide
-void WriteMeta(const SideFormat& format, const float* mean, const float* scales,
-               const float* offsets, uint8_t* meta, PageDescriptor* descriptor);
+void WriteMeta(const SideFormat& format, const MetaParts& parts, uint8_t* meta,
+               PageDescriptor* descriptor);
+void ReadMeta(const SideFormat& format, const uint8_t* meta, const PageDescriptor& descriptor,
+              const MetaParts& parts);
 
 // What the bytes of one-byte scales mean, [256]. REQUIRES: `type` is one of them.
 const float* ScalesOfBytes(ScaleType type);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/half.h"
+#include "quant/grid.h"
 #include "quant/hadamard.h"
 #include "quant/levels.h"
 #include "quant/meta.h"
@@ -28,10 +29,8 @@ size_t EndOf(const SidePart& part) { return RoundUpToLine(part.codes_offset + pa
 
 // The working memory of a seal, cut out of one buffer; every piece is a multiple of 64 bytes.
 struct Workspace {
-  float* x;       // [128][padded_dim]
-  float* mean;    // [padded_dim]
-  float* scales;  // as in CodedSide
-  float* offsets;
+  float* x;  // [128][padded_dim]
+  MetaParts meta;
   uint8_t* codes;  // [128][padded_dim]
 };
 
@@ -46,9 +45,10 @@ Workspace CutScratch(const SideFormat& format, void* scratch) {
   };
   Workspace work;
   work.x = take(kPageTokens * format.padded_dim);
-  work.mean = take(format.padded_dim);
-  work.scales = take(ScaleCount(format));
-  work.offsets = take(ScaleCount(format));
+  work.meta.mean = take(format.padded_dim);
+  work.meta.factors = take(format.factors());
+  work.meta.scales = take(ScaleCount(format));
+  work.meta.offsets = take(ScaleCount(format));
   work.codes = at;
   return work;
 }
@@ -66,12 +66,13 @@ void PageMean(const float* x, int stride, int dim, int first, float* mean) {
 // Model space -> the space in which codes are chosen.
 void ApplySteps(const SideFormat& format, const HeadTables& tables, const float* x, int first,
                 const Workspace& work) {
-  if (format.mean) PageMean(x, format.dim, format.dim, first, work.mean);
+  float* mean = work.meta.mean;
+  if (format.mean) PageMean(x, format.dim, format.dim, first, mean);
   std::vector<float> row(format.padded_dim);
   for (int t = first; t < kPageTokens; ++t) {
     const float* from = x + t * format.dim;
     float* to = work.x + t * format.padded_dim;
-    for (int c = 0; c < format.dim; ++c) to[c] = from[c] - work.mean[c];
+    for (int c = 0; c < format.dim; ++c) to[c] = from[c] - mean[c];
     if (format.balance) {
       for (int c = 0; c < format.dim; ++c) to[c] *= tables.inverse_balance[c];
     }
@@ -80,6 +81,7 @@ void ApplySteps(const SideFormat& format, const HeadTables& tables, const float*
     std::copy_n(to, format.padded_dim, row.begin());
     for (int place = 0; place < format.padded_dim; ++place) to[place] = row[tables.order[place]];
   }
+  if (format.grid) BalanceGrid(format, first, work.x, work.meta.factors);
 }
 
 void Pack(const SideFormat& format, const HeadTables& tables, const uint8_t* codes,
@@ -122,21 +124,22 @@ SideFormat ExactFormatOf(const SideFormat& side) {
 
 size_t SealScratchBytes(const SideFormat& format) {
   const int slots = kPageTokens * format.padded_dim;
-  return FloatsBytes(slots) + FloatsBytes(format.padded_dim) + 2 * FloatsBytes(ScaleCount(format)) +
-         slots;
+  return FloatsBytes(slots) + FloatsBytes(format.padded_dim) + FloatsBytes(format.factors()) +
+         2 * FloatsBytes(ScaleCount(format)) + slots;
 }
 
 void SealSide(const SideFormat& format, const HeadTables& tables, const float* x, int first,
               const SidePart& part, uint8_t* page, PageDescriptor* descriptor, void* scratch) {
   const Workspace work = CutScratch(format, scratch);
+  const MetaParts& meta = work.meta;
   std::fill(work.x, reinterpret_cast<float*>(work.codes), 0.0f);
   std::fill_n(work.codes, kPageTokens * format.padded_dim,
               ZeroCode(format.codec->levels, format.bits));
   ApplySteps(format, tables, x, first, work);
   format.codec->encode(
       format, work.x, first,
-      {work.codes, work.scales, work.offsets, &descriptor->clipped_values, tables.widths.data()});
-  WriteMeta(format, work.mean, work.scales, work.offsets, page + part.meta_offset, descriptor);
+      {work.codes, meta.scales, meta.offsets, &descriptor->clipped_values, tables.widths.data()});
+  WriteMeta(format, meta, page + part.meta_offset, descriptor);
   Pack(format, tables, work.codes, page + part.codes_offset);
   descriptor->first_token = static_cast<uint32_t>(first);
 }
@@ -146,7 +149,9 @@ void UnsealSide(const SideFormat& format, const HeadTables& tables, const SidePa
   const int stride = format.padded_dim;
   std::vector<uint8_t> codes(kPageTokens * stride);
   std::vector<float> scales(ScaleCount(format)), offsets(ScaleCount(format)), mean(stride);
-  ReadMeta(format, part, page, descriptor, scales.data(), offsets.data(), mean.data());
+  std::vector<float> factors(format.factors());
+  ReadMeta(format, page + part.meta_offset, descriptor,
+           {mean.data(), factors.data(), scales.data(), offsets.data()});
   Unpack(format, tables, page + part.codes_offset, codes.data());
   for (int t = 0; t < kPageTokens; ++t) {
     float* row = x + t * format.dim;
@@ -156,6 +161,7 @@ void UnsealSide(const SideFormat& format, const HeadTables& tables, const SidePa
       if (format.axis == Axis::kChannel) at = t / format.group * stride + c;
       const int channel = tables.order.empty() ? c : tables.order[c];
       row[channel] = std::fma(scales[at], format.codec->levels[codes[t * stride + c]], offsets[at]);
+      if (format.grid) row[channel] *= factors[format.axis == Axis::kChannel ? t : c];
     }
     if (format.hadamard != kNoHadamard) Hadamard(row, format.dim, format.hadamard);
     if (format.balance) {

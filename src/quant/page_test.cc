@@ -46,6 +46,7 @@ TEST(PageTest, SizesAreTheDocumented) {
       {"q5_1", "q8_0", 128, 2048, 10240, 1024, 16384},
       {"f16", "f32", 80, 0, 20480, 0, 40960},
       {"i2/ch", "u6/ch32", 80, 192, 2560, 1280, 7680},
+      {"had:u4/grid", "had:u4/grid", 128, 768, 8192, 768, 8192},
   };
   for (const Sizes& row : table) {
     SCOPED_TRACE(std::string(row.k) + " " + row.v);

@@ -25,7 +25,8 @@ std::vector<std::string> TextsOf(const Codec& codec) {
   if (codec.code == Code::kWater) return {"w2.5/ch", "w4/ch", "w8/ch"};
   std::vector<std::string> texts = EverySide(codec);
   std::erase_if(texts, [](const std::string& text) {
-    return text.starts_with("had:") || text.ends_with(":one");  // one clips; rotated: see below
+    // One clips; rotated: see below; grids are measured elsewhere.
+    return text.starts_with("had:") || text.ends_with(":one") || text.ends_with("/grid");
   });
   return texts;
 }

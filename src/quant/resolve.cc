@@ -34,7 +34,6 @@ Status CheckSupported(const Side& side) {
   if (side.smooth) return Missing("smooth");
   if (side.rot) return Missing("rot");
   if (side.code == Code::kNuq) return Missing(CodeText(side));
-  if (side.axis == Axis::kGrid) return Missing("/grid");
   if (side.cal) return Unimplemented("'cal' needs a calibration, which this build cannot read.");
   if (side.out.millionths != 0) return Missing("out");
   if (side.hi.millionths != 0) return Missing("hi");
@@ -45,7 +44,7 @@ Status ResolveSteps(const Side& side, SideKind kind, SideFormat* format) {
   if (side.mu && kind == SideKind::kValue) {
     return InvalidArgument("'mu' was given for values; only keys have a page mean to subtract.");
   }
-  if (side.mu && side.axis == Axis::kChannel) {
+  if (side.mu && (side.axis == Axis::kChannel || side.axis == Axis::kGrid)) {
     return InvalidArgument(
         "'mu' was given with channel groups, whose offsets already are the mean.");
   }
@@ -114,12 +113,18 @@ Status ResolveGroup(const Side& side, SideFormat* format) {
   const Codec& codec = *format->codec;
   if (codec.fixed_group != 0) return ResolveBlock(side, format);
   format->axis = side.axis;
+  if (side.axis == Axis::kGrid && codec.scale_type == ScaleType::kF16) {
+    format->grid = true;
+    format->axis = format->kind == SideKind::kKey ? Axis::kChannel : Axis::kToken;
+    format->group = format->kind == SideKind::kKey ? kPageTokens : format->dim;
+    return OkStatus();
+  }
   const bool page = codec.scale_type == ScaleType::kPage;
   if (page != (side.axis == Axis::kPage) || side.axis == Axis::kNone) {
     return InvalidArgument(fmt::format("'{}' takes the group {}.", codec.name,
                                        page ? "'/page'"
-                                            : "'/tok', '/tok32', '/tok64', '/ch' or "
-                                              "'/ch32'"));
+                                            : "'/tok', '/tok32', '/tok64', '/ch', '/ch32' or "
+                                              "'/grid'"));
   }
   if (side.axis == Axis::kToken) return ResolveTokenGroup(side, format);
   if (side.axis == Axis::kChannel) return ResolveChannelGroup(side, format);
@@ -188,7 +193,7 @@ size_t SideFormat::meta_bytes() const {
                              : scale_type == ScaleType::kF16 ? sizeof(uint16_t)
                                                              : 1;
   const size_t scales = groups() * width * scale_bytes * (has_offset ? 2 : 1);
-  const size_t bytes = (mean ? padded_dim * sizeof(uint16_t) : 0) + scales;
+  const size_t bytes = ((mean ? padded_dim : 0) + factors()) * sizeof(uint16_t) + scales;
   return (bytes + 63) / 64 * 64;
 }
 

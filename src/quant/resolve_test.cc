@@ -50,6 +50,22 @@ TEST(ResolveTest, FillsEveryField) {
   EXPECT_EQ(ch.groups(), 4);
 }
 
+TEST(ResolveTest, GridsAreScalesOfOneAxisAndFactorsOfTheOther) {
+  const SideFormat key = ResolveText("had:u4/grid", SideKind::kKey, 72);
+  EXPECT_TRUE(key.grid);
+  EXPECT_FALSE(key.plain());
+  EXPECT_EQ(key.axis, Axis::kChannel);
+  EXPECT_EQ(key.groups(), 1);
+  EXPECT_EQ(key.factors(), 128);
+  EXPECT_EQ(key.meta_bytes(), 576u);  // (128 + 2 * 80) * 2
+  const SideFormat value = ResolveText("lm2/grid", SideKind::kValue, 72);
+  EXPECT_EQ(value.axis, Axis::kToken);
+  EXPECT_EQ(value.groups(), 1);
+  EXPECT_EQ(value.factors(), 80);
+  EXPECT_EQ(value.meta_bytes(), 448u);  // (80 + 128) * 2, to the line
+  EXPECT_TRUE(ResolveText("u4/ch", SideKind::kKey, 72).plain());
+}
+
 TEST(ResolveTest, BlocksAndFloatsHaveFixedGroups) {
   const SideFormat q8 = ResolveText("q8_0", SideKind::kKey, 128);
   EXPECT_EQ(q8.axis, Axis::kToken);
@@ -96,6 +112,7 @@ TEST(ResolveTest, GroupsThatDoNotDivideNameTheNearest) {
                 "blocks of 16 channels");
   ExpectRefused(SideOf(Code::kQ4_0, 0, Axis::kToken), SideKind::kKey, 64, kInvalid, "no group");
   ExpectRefused(SideOf(Code::kE4m3, 0, Axis::kToken), SideKind::kKey, 64, kInvalid, "'/page'");
+  ExpectRefused(SideOf(Code::kE4m3, 0, Axis::kGrid), SideKind::kKey, 64, kInvalid, "'/page'");
   ExpectRefused(SideOf(Code::kUint, 4, Axis::kPage), SideKind::kKey, 64, kInvalid, "'/tok'");
   ExpectRefused(SideOf(Code::kUint, 7, Axis::kToken), SideKind::kKey, 64, kInvalid, "'u7'");
 }
@@ -114,6 +131,8 @@ TEST(ResolveTest, StepsWhereTheyDoNotBelong) {
   Side side = SideOf(Code::kUint, 4, Axis::kChannel);
   side.mu = true;
   ExpectRefused(side, SideKind::kKey, 64, StatusCode::kInvalidArgument, "channel groups");
+  side.axis = Axis::kGrid;
+  ExpectRefused(side, SideKind::kKey, 64, StatusCode::kInvalidArgument, "channel groups");
   side.axis = Axis::kToken;
   ExpectRefused(side, SideKind::kValue, 64, StatusCode::kInvalidArgument, "only keys");
   Side exact;
@@ -131,7 +150,6 @@ TEST(ResolveTest, WhatThisBuildLacksIsNamed) {
   expect("'smooth'", [](Side& s) { s.smooth = true; });
   expect("'rot'", [](Side& s) { s.rot = true; });
   expect("'nuq4'", [](Side& s) { s.code = Code::kNuq; });
-  expect("'/grid'", [](Side& s) { s.axis = Axis::kGrid; });
   expect("needs a calibration", [](Side& s) { s.cal = true; });
   expect("'out'", [](Side& s) { s.out = {1000000}; });
   expect("'hi'", [](Side& s) { s.hi = {12500000}; });

@@ -50,7 +50,7 @@ class CacheLane {
 
   int layers() const { return static_cast<int>(cache_->shape().layers.size()); }
   uint64_t bytes_per_layer() const { return cache_->Stats().logical_bytes / layers(); }
-  // "exact", "integer" or "generic": how the sealed pages of K and of V are read.
+  // "exact", "integer", "generic" or "unsealed": how the sealed pages of K and of V are read.
   std::string k_path() const;
   std::string v_path() const;
   PeerType peer() const;

@@ -92,9 +92,13 @@ constexpr const char* kFooter =
     "\nns, cycles and the peer's ns are per token and KV head (and query), K and V together; bytes "
     "are codes and\nmetadata of all layers in rotation, of which fewer than 600 MiB may stay in "
     "the cache "
-    "of this CPU.\npath: integer reads codes as they are, generic expands them first, exact reads "
-    "f16; K/V where\nthey differ. spread: between the quartiles. error: relative, against double "
-    "precision over the\nsame pages. peer: ggml's flash attention with that cache type.\n";
+    "of this CPU.\npath: integer reads codes as they are, generic expands them first, unsealed "
+    "does so "
+    "without kernels,\nexact reads f16; K/V where they differ. spread: between the quartiles. "
+    "error: "
+    "relative, against\ndouble precision over the same pages. peer: ggml's flash attention with "
+    "that "
+    "cache type.\n";
 
 }  // namespace
 

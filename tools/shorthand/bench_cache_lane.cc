@@ -19,6 +19,7 @@ constexpr uint64_t kQueryStream = uint64_t{1} << 40;
 
 std::string PathOf(const SideFormat& side) {
   if (side.exact) return "exact";
+  if (!side.plain()) return "unsealed";
   return IntegerPath(side).usable() ? "integer" : "generic";
 }
 
