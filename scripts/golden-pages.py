@@ -15,6 +15,7 @@ quad behind it.
 A row: format, d, side, first token, f32 bits of the page scale, bytes of meta and codes, the first
 32 bytes of each, and the 64-bit FNV-1a hash of meta and codes together.
 """
+import copy
 import math
 import os
 import struct
@@ -42,7 +43,7 @@ q4_0 q4_1 q5_0 q5_1 q8_0 iq4_nl mxfp4 nvfp4 had64:q4_0
 e4m3/page e5m2/page e4m3/page:one mu:had:e4m3/page
 bal:had:u4/ch bal:u8/ch w4/ch w2.5/ch w3/ch w8/ch
 had:lm2/tok:ub mu:had:lm4/tok:ub lm3/ch32:ub
-had:u4/grid u2/grid lm3/grid
+had:u4/grid u2/grid lm3/grid u2/ch:hi12.5 u3/ch32:hi30 u2/ch:mse:hi20
 u4/ch:mse had:u2/tok:mse u5/ch32:mse i3/tok:mse had:i4/tok:mse rn2/ch:mse mu:rn4/tok:mse
 """.split()
 
@@ -80,7 +81,7 @@ class Format:
     """A side's text, taken apart."""
 
     def __init__(self, text, d, side):
-        *steps, rest = (p for p in text.split(":") if not p.startswith(("clip", "mse", "norm", "one", "ub")))
+        *steps, rest = (p for p in text.split(":") if not p.startswith(("clip", "mse", "norm", "one", "ub", "hi")))
         self.clip = next((float(p[4:]) for p in text.split(":") if p.startswith("clip")), 1.)
         self.mse, self.norm, self.ub, self.one = (
             ":" + t in text for t in ("mse", "norm", "ub", "one"))
@@ -103,13 +104,25 @@ class Format:
         self.d, self.padded, self.side = d, (d + 15) // 16 * 16, side
         self.fits = not (self.axis == "tok" and d % self.group) and not (self.had and d % self.had)
         self.bal, self.planes = "bal" in steps, self.code[0] == "w"
-        self.fits = self.fits and not ((self.mu or self.bal or self.planes) and side == "v")
+        self.hi = next((float(p[2:]) for p in text.split(":") if p.startswith("hi")), 0)
+        keys_only = self.mu or self.bal or self.planes or self.hi
+        self.fits = self.fits and not (keys_only and side == "v")
         widths = {"q8_0": 8, "q5_1": 5, "q5_0": 5, "iq4_nl": 4, "e4m3": 8, "e5m2": 8}
         if self.planes:
             self.set_planes(float(self.code[1:]))
         else:
             self.bits = widths.get(self.code) or (4 if self.blocks else int(self.code[-1]))
+        if self.hi:
+            self.hi = -(-math.ceil(d * self.hi / 100) // 4) * 4
+            self.widths = [2 * self.bits] * (self.hi // 4)
+            self.widths += [self.bits] * (self.padded // 4 - len(self.widths))
+            self.lines = sum(self.widths)
         self.offset = self.code[0] in "urw" or self.code in ("q4_1", "q5_1")
+
+    def with_bits(self, bits):
+        other = copy.copy(self)
+        other.bits = bits
+        return other
 
     def set_planes(self, average):
         quads = self.padded // 4
@@ -434,13 +447,21 @@ def code_side(f, rows, first):
                 column = [rows[t][c] for t in tokens]
                 coded, scales[g, c], offsets[g, c] = (
                     encode_water(column, f.widths[c // 4]) if f.planes
-                    else encode_group(f, column, False))
+                    else encode_group(f.with_bits(f.widths[c // 4]) if f.hi else f, column, False))
                 for t, code in zip(tokens, coded):
                     codes[t][c] = code
     return codes, scales, offsets
 
 
-def meta_bytes(f, mean, factors, scales, offsets):
+def promote(f, rows, first):
+    """Rows with the loudest channels in front, and these."""
+    loudness = [total([abs(v) for v in column], False) for column in zip(*rows[first:])]
+    chosen = sorted(sorted(range(f.d), key=lambda c: (-loudness[c], c))[:f.hi])
+    order = chosen + [c for c in range(f.d) if c not in chosen]
+    return [[row[c] for c in order] for row in rows], chosen
+
+
+def meta_bytes(f, mean, promoted, factors, scales, offsets):
     out = bytearray()
 
     def put(table, g, indices):
@@ -451,6 +472,7 @@ def meta_bytes(f, mean, factors, scales, offsets):
     parts = [scales, offsets] if f.offset else [scales]
     if f.mu:
         out.extend(b"".join(struct.pack("<e", m) for m in mean + [0.] * (f.padded - f.d)))
+    out.extend(b"".join(struct.pack("<H", c) for c in promoted))
     out.extend(b"".join(struct.pack("<e", v) for v in factors))
     if f.axis == "ch":
         for g in range(TOKENS // f.group):
@@ -511,7 +533,7 @@ def pack_all(bits, all_tiles):
 
 
 def lines(f, codes):
-    if not f.planes:
+    if not (f.planes or f.hi):
         return pack_all(f.bits, list(tiles(f, codes)))
     out = bytearray()
     for quad, width in enumerate(f.widths):
@@ -532,11 +554,12 @@ def seal(f, first):
     rows, mean = steps(f, inputs(f.d), first)
     if f.axis != "page":
         rows, factors = grid_side(f, rows, first) if f.grid else (rows, [])
+        rows, promoted = promote(f, rows, first) if f.hi else (rows, [])
         codes, scales, offsets = code_side(f, rows, first)
-        return meta_bytes(f, mean, factors, scales, offsets), lines(f, codes), 0.
+        return meta_bytes(f, mean, promoted, factors, scales, offsets), lines(f, codes), 0.
     coded, scale = fp8_codes(f, rows[first:])
     codes = [[0] * f.padded for _ in range(first)] + [r + [0] * (f.padded - f.d) for r in coded]
-    return meta_bytes(f, mean, [], {}, {}), lines(f, codes), scale
+    return meta_bytes(f, mean, [], [], {}, {}), lines(f, codes), scale
 
 
 def main():

@@ -45,9 +45,13 @@ void ExpectSameBits(const TestModel& model, const std::string& recipe) {
 TEST(AttentionTargets, EveryFormatGivesTheSameBits) {
   for (int dim : {8, 80}) {
     for (const Codec& codec : Registry()) {
+      std::vector<std::string> recipes;
       for (const std::string& side : EverySide(codec)) {
         if (side.starts_with("had:")) continue;  // of every target in its own test
-        const std::string recipe = RecipeWith(side) + ",sink=3";
+        recipes.push_back("kv=" + side + ",sink=3");
+      }
+      for (const std::string& side : KeySides(codec)) recipes.push_back("k=" + side + ",v=u8/tok");
+      for (const std::string& recipe : recipes) {
         const TestModel model(TestShape(1, 1, 3, dim));
         const Calibration calibration = NeutralCalibration(model.shape());
         if (!Cache::Open(model.shape(), *Recipe::Parse(recipe), {.calibration = &calibration})

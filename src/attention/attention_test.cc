@@ -128,9 +128,11 @@ TEST_F(Attention, EveryFormat) {
   for (int dim : {64, 128}) {
     const TestModel model(TestShape(1, 1, 2, dim));
     for (const Codec& codec : Registry()) {
-      for (const std::string& side : EverySide(codec)) {
-        const std::string recipe = RecipeWith(side) + ",sink=3";
-        const Calibration calibration = NeutralCalibration(model.shape());
+      std::vector<std::string> recipes;
+      for (const std::string& side : EverySide(codec)) recipes.push_back("kv=" + side + ",sink=3");
+      for (const std::string& side : KeySides(codec)) recipes.push_back("k=" + side + ",v=u8/tok");
+      const Calibration calibration = NeutralCalibration(model.shape());
+      for (const std::string& recipe : recipes) {
         if (!Cache::Open(model.shape(), *Recipe::Parse(recipe), {.calibration = &calibration})
                  .ok()) {
           continue;

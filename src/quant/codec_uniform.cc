@@ -42,8 +42,9 @@ GroupScale EncodeUnsignedLeastError(const Group& group, int bits) {
 void EncodeUnsigned(const SideFormat& format, const float* x, int first, CodedSide out) {
   const float clip = ClipOf(format);
   ForEachGroup(format, x, first, out, [&](const Group& group) {
-    return format.tunes.mse ? EncodeUnsignedLeastError(group, format.bits)
-                            : EncodeUnsignedGroup(group, format.bits, ClippedRange(group, clip));
+    const int bits = format.planes() ? out.widths[group.index / 4] : format.bits;
+    return format.tunes.mse ? EncodeUnsignedLeastError(group, bits)
+                            : EncodeUnsignedGroup(group, bits, ClippedRange(group, clip));
   });
 }
 

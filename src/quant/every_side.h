@@ -35,7 +35,7 @@ inline std::vector<std::string> EverySide(const Codec& codec) {
   if (codec.code == Code::kWater) groups = {};
   if (codec.fixed_group != 0) groups = {""};
   if (codec.scale_type == ScaleType::kPage) groups = {"/page"};
-  if (codec.code == Code::kWater) return {"w2.5/ch", "w4/ch", "w5/ch"};
+  if (codec.code == Code::kWater) return {};  // of keys alone
   std::vector<std::string> sides;
   for (const std::string& group : groups) {
     for (const char* steps : {"", "had:"}) {
@@ -48,11 +48,12 @@ inline std::vector<std::string> EverySide(const Codec& codec) {
   return sides;
 }
 
-// A recipe with the side for keys and values; for keys alone, the values being f16, if it is of
-// those.
-inline std::string RecipeWith(const std::string& side) {
-  const std::string both = "kv=" + side;
-  return Recipe::Parse(both).ok() ? both : "k=" + side + ",v=f16";
+// Likewise of keys alone.
+inline std::vector<std::string> KeySides(const Codec& codec) {
+  const std::string name(codec.name);
+  if (codec.code == Code::kWater) return {"w2.5/ch", "w4/ch", "w5/ch"};
+  if (codec.code != Code::kUint || codec.bits > 4) return {};
+  return {name + "/ch:hi12.5", name + "/ch32:hi30", name + "/ch:mse:hi99"};
 }
 
 }  // namespace shorthand

@@ -54,9 +54,10 @@ struct SideFormat {
   int group = 0;      // channels (kToken) or tokens (kChannel) that share a scale
   bool grid = false;  // a factor for each token (kChannel) or channel (kToken), too
   bool has_offset = false;
-  // wN: lines of codes of a page, the sum of the widths of all quads of channels. 0 for other
-  // codes.
+  // wN and hiX: lines of codes of a page, the sum of the widths of all quads of channels. 0: all
+  // channels have `bits`.
   int plane_lines = 0;
+  int promoted = 0;  // hiX: channels of each page that get twice the bits
   ScaleType scale_type = ScaleType::kF16;
   Side tunes;  // clip, norm, one, ... as written
 
@@ -90,7 +91,7 @@ struct CodedSide {
   float* scales = nullptr;
   float* offsets = nullptr;     // same shape; unused unless has_offset
   uint32_t* clipped = nullptr;  // raised by the values that saturated although the scale was given
-  const uint8_t* widths = nullptr;  // wN: [padded_dim / 4] bits of each quad of channels
+  const uint8_t* widths = nullptr;  // of planes: [padded_dim / 4] bits of each quad of channels
 };
 
 // Encodes rows [first, 128) of x [128][padded_dim]; rows before `first` (exact sinks) take no part

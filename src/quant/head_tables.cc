@@ -92,7 +92,7 @@ bool NeedsCalibration(const Recipe& recipe) {
 HeadTables KeyTables(const SideFormat& format, const LayerStatistics& layer, int head) {
   HeadTables tables;
   if (format.balance) SetBalance(layer.heads[head], format.padded_dim, &tables);
-  if (format.planes()) SetWidths(format, layer, layer.heads[head], &tables);
+  if (format.code == Code::kWater) SetWidths(format, layer, layer.heads[head], &tables);
   return tables;
 }
 

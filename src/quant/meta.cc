@@ -34,6 +34,16 @@ void ForEachRun(const SideFormat& format, Run run) {
   }
 }
 
+uint8_t* WriteWords(const uint16_t* words, int count, uint8_t* to) {
+  if (count > 0) std::memcpy(to, words, 2 * count);
+  return to + 2 * count;
+}
+
+const uint8_t* ReadWords(const uint8_t* from, int count, uint16_t* words) {
+  if (words != nullptr) std::memcpy(words, from, 2 * count);
+  return from + 2 * count;
+}
+
 uint8_t* WriteF16(const float* values, int count, uint8_t* to) {
   for (int i = 0; i < count; ++i) {
     const uint16_t h = F32ToF16(values[i]);
@@ -83,6 +93,7 @@ void WriteMeta(const SideFormat& format, const MetaParts& parts, uint8_t* meta,
                PageDescriptor* descriptor) {
   uint8_t* to = meta;
   if (format.mean) to = WriteF16(parts.mean, format.padded_dim, to);
+  to = WriteWords(parts.promoted, format.promoted, to);
   to = WriteF16(parts.factors, format.factors(), to);
   ForEachRun(format, [&](int part, int index, int count) {
     const float* from = (part == 0 ? parts.scales : parts.offsets) + index;
@@ -102,6 +113,7 @@ void ReadMeta(const SideFormat& format, const uint8_t* meta, const PageDescripto
               const MetaParts& parts) {
   const uint8_t* from = meta;
   if (format.mean) from = ReadF16(from, format.padded_dim, parts.mean);
+  from = ReadWords(from, format.promoted, parts.promoted);
   from = ReadF16(from, format.factors(), parts.factors);
   if (format.scale_type == ScaleType::kPage && parts.scales != nullptr) {
     parts.scales[0] =

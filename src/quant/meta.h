@@ -1,4 +1,5 @@
-// Meta bytes of a sealed side: the mean, the factors of a grid, scales and offsets, in this order.
+// Meta bytes of a sealed side: the mean, the promoted channels, the factors of a grid, scales and
+// offsets, in this order.
 //
 // Thread-safety: pure functions.
 #ifndef SHORTHAND_QUANT_META_H_
@@ -14,9 +15,10 @@ namespace shorthand {
 // What meta bytes hold, widened. Parts that the format does not have may be null; when reading,
 // others that are not wanted as well.
 struct MetaParts {
-  float* mean = nullptr;     // [padded_dim]
-  float* factors = nullptr;  // [format.factors()]
-  float* scales = nullptr;   // as in CodedSide
+  float* mean = nullptr;         // [padded_dim]
+  uint16_t* promoted = nullptr;  // [format.promoted]
+  float* factors = nullptr;      // [format.factors()]
+  float* scales = nullptr;       // as in CodedSide
   float* offsets = nullptr;
 };
 

@@ -10,6 +10,7 @@
 #include "quant/hadamard.h"
 #include "quant/levels.h"
 #include "quant/meta.h"
+#include "quant/promote.h"
 
 namespace shorthand {
 namespace {
@@ -46,6 +47,7 @@ Workspace CutScratch(const SideFormat& format, void* scratch) {
   Workspace work;
   work.x = take(kPageTokens * format.padded_dim);
   work.meta.mean = take(format.padded_dim);
+  work.meta.promoted = reinterpret_cast<uint16_t*>(take(format.promoted));
   work.meta.factors = take(format.factors());
   work.meta.scales = take(ScaleCount(format));
   work.meta.offsets = take(ScaleCount(format));
@@ -63,12 +65,11 @@ void PageMean(const float* x, int stride, int dim, int first, float* mean) {
   for (int c = 0; c < dim; ++c) mean[c] = RoundToFiniteF16(mean[c] / count);
 }
 
-// Model space -> the space in which codes are chosen.
+// Model space -> the space in which codes are chosen, but for the order.
 void ApplySteps(const SideFormat& format, const HeadTables& tables, const float* x, int first,
                 const Workspace& work) {
   float* mean = work.meta.mean;
   if (format.mean) PageMean(x, format.dim, format.dim, first, mean);
-  std::vector<float> row(format.padded_dim);
   for (int t = first; t < kPageTokens; ++t) {
     const float* from = x + t * format.dim;
     float* to = work.x + t * format.padded_dim;
@@ -77,25 +78,33 @@ void ApplySteps(const SideFormat& format, const HeadTables& tables, const float*
       for (int c = 0; c < format.dim; ++c) to[c] *= tables.inverse_balance[c];
     }
     if (format.hadamard != kNoHadamard) Hadamard(to, format.dim, format.hadamard);
-    if (tables.order.empty()) continue;
-    std::copy_n(to, format.padded_dim, row.begin());
-    for (int place = 0; place < format.padded_dim; ++place) to[place] = row[tables.order[place]];
   }
   if (format.grid) BalanceGrid(format, first, work.x, work.meta.factors);
 }
 
-void Pack(const SideFormat& format, const HeadTables& tables, const uint8_t* codes,
+// Channels to their places, in rows [first, 128) of x.
+void Reorder(const SideFormat& format, const std::vector<uint16_t>& order, int first, float* x) {
+  if (order.empty()) return;
+  std::vector<float> row(format.padded_dim);
+  for (int t = first; t < kPageTokens; ++t) {
+    float* places = x + t * format.padded_dim;
+    std::copy_n(places, format.padded_dim, row.begin());
+    for (int place = 0; place < format.padded_dim; ++place) places[place] = row[order[place]];
+  }
+}
+
+void Pack(const SideFormat& format, const HeadTables& planes, const uint8_t* codes,
           uint8_t* lines) {
   if (format.planes()) {
     std::fill_n(lines, format.codes_bytes(), uint8_t{0});  // the last line may stay empty
-    return PackPlanes(format.padded_dim, tables.widths.data(), codes, lines);
+    return PackPlanes(format.padded_dim, planes.widths.data(), codes, lines);
   }
   PackCodes(format.kind, format.padded_dim, format.bits, codes, lines);
 }
 
-void Unpack(const SideFormat& format, const HeadTables& tables, const uint8_t* lines,
+void Unpack(const SideFormat& format, const HeadTables& planes, const uint8_t* lines,
             uint8_t* codes) {
-  if (format.planes()) return UnpackPlanes(format.padded_dim, tables.widths.data(), lines, codes);
+  if (format.planes()) return UnpackPlanes(format.padded_dim, planes.widths.data(), lines, codes);
   UnpackCodes(format.kind, format.padded_dim, format.bits, lines, codes);
 }
 
@@ -124,8 +133,8 @@ SideFormat ExactFormatOf(const SideFormat& side) {
 
 size_t SealScratchBytes(const SideFormat& format) {
   const int slots = kPageTokens * format.padded_dim;
-  return FloatsBytes(slots) + FloatsBytes(format.padded_dim) + FloatsBytes(format.factors()) +
-         2 * FloatsBytes(ScaleCount(format)) + slots;
+  return FloatsBytes(slots) + FloatsBytes(format.padded_dim) + FloatsBytes(format.promoted) +
+         FloatsBytes(format.factors()) + 2 * FloatsBytes(ScaleCount(format)) + slots;
 }
 
 void SealSide(const SideFormat& format, const HeadTables& tables, const float* x, int first,
@@ -136,11 +145,15 @@ void SealSide(const SideFormat& format, const HeadTables& tables, const float* x
   std::fill_n(work.codes, kPageTokens * format.padded_dim,
               ZeroCode(format.codec->levels, format.bits));
   ApplySteps(format, tables, x, first, work);
+  if (format.promoted > 0) ChoosePromoted(format, work.x, first, meta.promoted);
+  const HeadTables of_page = PromotedPlanes(format, meta.promoted);
+  const HeadTables& planes = format.promoted > 0 ? of_page : tables;
+  Reorder(format, planes.order, first, work.x);
   format.codec->encode(
       format, work.x, first,
-      {work.codes, meta.scales, meta.offsets, &descriptor->clipped_values, tables.widths.data()});
+      {work.codes, meta.scales, meta.offsets, &descriptor->clipped_values, planes.widths.data()});
   WriteMeta(format, meta, page + part.meta_offset, descriptor);
-  Pack(format, tables, work.codes, page + part.codes_offset);
+  Pack(format, planes, work.codes, page + part.codes_offset);
   descriptor->first_token = static_cast<uint32_t>(first);
 }
 
@@ -150,16 +163,19 @@ void UnsealSide(const SideFormat& format, const HeadTables& tables, const SidePa
   std::vector<uint8_t> codes(kPageTokens * stride);
   std::vector<float> scales(ScaleCount(format)), offsets(ScaleCount(format)), mean(stride);
   std::vector<float> factors(format.factors());
+  std::vector<uint16_t> promoted(format.promoted);
   ReadMeta(format, page + part.meta_offset, descriptor,
-           {mean.data(), factors.data(), scales.data(), offsets.data()});
-  Unpack(format, tables, page + part.codes_offset, codes.data());
+           {mean.data(), promoted.data(), factors.data(), scales.data(), offsets.data()});
+  const HeadTables of_page = PromotedPlanes(format, promoted.data());
+  const HeadTables& planes = format.promoted > 0 ? of_page : tables;
+  Unpack(format, planes, page + part.codes_offset, codes.data());
   for (int t = 0; t < kPageTokens; ++t) {
     float* row = x + t * format.dim;
     for (int c = 0; c < format.dim; ++c) {
       int at = 0;  // of the scale; kPage has one
       if (format.axis == Axis::kToken) at = c / format.group * kPageTokens + t;
       if (format.axis == Axis::kChannel) at = t / format.group * stride + c;
-      const int channel = tables.order.empty() ? c : tables.order[c];
+      const int channel = planes.order.empty() ? c : planes.order[c];
       row[channel] = std::fma(scales[at], format.codec->levels[codes[t * stride + c]], offsets[at]);
       if (format.grid) row[channel] *= factors[format.axis == Axis::kChannel ? t : c];
     }

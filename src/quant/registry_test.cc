@@ -24,6 +24,7 @@ constexpr int kDims[] = {8, 64, 80, 96, 128, 256};
 std::vector<std::string> TextsOf(const Codec& codec) {
   if (codec.code == Code::kWater) return {"w2.5/ch", "w4/ch", "w8/ch"};
   std::vector<std::string> texts = EverySide(codec);
+  for (const std::string& text : KeySides(codec)) texts.push_back(text);
   std::erase_if(texts, [](const std::string& text) {
     // One clips; rotated: see below; grids are measured elsewhere.
     return text.starts_with("had:") || text.ends_with(":one") || text.ends_with("/grid");

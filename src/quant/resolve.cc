@@ -17,6 +17,12 @@ constexpr int kLaneChannels = 16;
 
 int RoundUp(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
 
+// So many per cent of n, rounded up.
+int ShareOf(int n, Decimal percent) {
+  constexpr int64_t kWhole = 100'000'000;  // millionths
+  return static_cast<int>((n * percent.millionths + kWhole - 1) / kWhole);
+}
+
 Status CheckDim(int dim) {
   if (dim >= kMinHeadDim && dim <= kMaxHeadDim && dim % 8 == 0) return OkStatus();
   return InvalidArgument(fmt::format(
@@ -36,7 +42,6 @@ Status CheckSupported(const Side& side) {
   if (side.code == Code::kNuq) return Missing(CodeText(side));
   if (side.cal) return Unimplemented("'cal' needs a calibration, which this build cannot read.");
   if (side.out.millionths != 0) return Missing("out");
-  if (side.hi.millionths != 0) return Missing("hi");
   return OkStatus();
 }
 
@@ -144,6 +149,19 @@ Result<SideFormat> ResolvePlanes(const Side& side, SideFormat format) {
   return format;
 }
 
+Status ResolvePromoted(const Side& side, SideFormat* format) {
+  const bool fits = format->kind == SideKind::kKey && side.code == Code::kUint &&
+                    side.axis == Axis::kChannel && 2 * side.bits <= 8;
+  if (!fits) {
+    return InvalidArgument(
+        "'hi' was given where channels have no width; keys in u2, u3 and u4 with "
+        "'/ch' or '/ch32' take it.");
+  }
+  format->promoted = RoundUp(ShareOf(format->dim, side.hi), 4);
+  format->plane_lines = (format->padded_dim + format->promoted) / 4 * format->bits;
+  return OkStatus();
+}
+
 Result<SideFormat> ResolveExact(const Side& side, SideFormat format) {
   if (side.mu || side.hadamard != kNoHadamard || side.axis != Axis::kNone) {
     return InvalidArgument(
@@ -177,6 +195,9 @@ Result<SideFormat> ResolveSide(const Side& side, SideKind kind, int dim) {
   if (Status status = ResolveSteps(side, kind, &format); !status.ok()) return status;
   if (Status status = ResolveGroup(side, &format); !status.ok()) return status;
   if (side.code == Code::kWater) return ResolvePlanes(side, format);
+  if (side.hi != Decimal{}) {
+    if (Status status = ResolvePromoted(side, &format); !status.ok()) return status;
+  }
   return format;
 }
 
@@ -193,7 +214,8 @@ size_t SideFormat::meta_bytes() const {
                              : scale_type == ScaleType::kF16 ? sizeof(uint16_t)
                                                              : 1;
   const size_t scales = groups() * width * scale_bytes * (has_offset ? 2 : 1);
-  const size_t bytes = ((mean ? padded_dim : 0) + factors()) * sizeof(uint16_t) + scales;
+  const size_t words = (mean ? padded_dim : 0) + promoted + factors();
+  const size_t bytes = words * sizeof(uint16_t) + scales;
   return (bytes + 63) / 64 * 64;
 }
 

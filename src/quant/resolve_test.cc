@@ -50,6 +50,27 @@ TEST(ResolveTest, FillsEveryField) {
   EXPECT_EQ(ch.groups(), 4);
 }
 
+TEST(ResolveTest, PromotedChannelsAreWholeQuads) {
+  const SideFormat kitty = ResolveText("u2/ch:hi12.5", SideKind::kKey, 128);
+  EXPECT_EQ(kitty.promoted, 16);
+  EXPECT_EQ(kitty.plane_lines, 4 * 4 + 28 * 2);
+  EXPECT_EQ(kitty.meta_bytes(), 576u);    // (16 + 2 * 128) * 2, to the line
+  EXPECT_EQ(kitty.codes_bytes(), 4608u);  // 72 lines
+  EXPECT_FALSE(kitty.plain());
+  EXPECT_EQ(ResolveText("u3/ch32:hi0.1", SideKind::kKey, 72).promoted, 4);
+  EXPECT_EQ(ResolveText("u4/ch:hi12.6", SideKind::kKey, 128).promoted, 20);  // 16.1 channels
+  EXPECT_EQ(ResolveText("u4/ch:hi99", SideKind::kKey, 80).promoted, 80);
+  EXPECT_EQ(ResolveText("u4/ch:hi99", SideKind::kKey, 80).plane_lines, 20 * 8);
+  Side side = SideOf(Code::kUint, 2, Axis::kChannel);
+  side.hi = {12500000};
+  ExpectRefused(side, SideKind::kValue, 64, StatusCode::kInvalidArgument, "'hi'");
+  side.axis = Axis::kGrid;
+  ExpectRefused(side, SideKind::kKey, 64, StatusCode::kInvalidArgument, "'hi'");
+  side = SideOf(Code::kUint, 5, Axis::kChannel);
+  side.hi = {12500000};
+  ExpectRefused(side, SideKind::kKey, 64, StatusCode::kInvalidArgument, "u2, u3 and u4");
+}
+
 TEST(ResolveTest, GridsAreScalesOfOneAxisAndFactorsOfTheOther) {
   const SideFormat key = ResolveText("had:u4/grid", SideKind::kKey, 72);
   EXPECT_TRUE(key.grid);
@@ -152,7 +173,6 @@ TEST(ResolveTest, WhatThisBuildLacksIsNamed) {
   expect("'nuq4'", [](Side& s) { s.code = Code::kNuq; });
   expect("needs a calibration", [](Side& s) { s.cal = true; });
   expect("'out'", [](Side& s) { s.out = {1000000}; });
-  expect("'hi'", [](Side& s) { s.hi = {12500000}; });
 }
 
 TEST(RegistryTest, RowsAreDistinctAndFound) {
