@@ -8,6 +8,7 @@
 #include <numeric>
 #include <string>
 
+#include "eval/windows.h"
 #include "model/test_models.h"
 
 namespace shorthand {
@@ -45,10 +46,13 @@ class StoriesEvaluation : public ::testing::Test {
     model_ = std::move(*model);
     text_ = Text("text/tinystories_sample_en.txt");
   }
-  std::vector<Window> Windows(int64_t tokens, int64_t count) const {
-    auto windows = CutWindows(model_->vocab(), text_, tokens, count);
+  std::vector<Window> Cut(int64_t tokens, int64_t count, int64_t skipped = 0) const {
+    auto windows = CutWindows(model_->vocab(), text_, tokens, count, skipped);
     EXPECT_TRUE(windows.ok()) << windows.status().message();
     return *windows;
+  }
+  std::vector<Passage> Windows(int64_t tokens, int64_t count) const {
+    return PassagesOf(Cut(tokens, count), FirstScored(tokens));
   }
   std::unique_ptr<Model> model_;
   std::string text_;
@@ -56,7 +60,7 @@ class StoriesEvaluation : public ::testing::Test {
 
 TEST_F(StoriesEvaluation, WindowsAreConsecutiveAndOpenAsTheModelDoes) {
   const auto tokens = model_->vocab().Tokenize(text_, Place::kBegin, Markup::kIgnore);
-  const auto windows = Windows(100, 3);
+  const auto windows = Cut(100, 3);
   ASSERT_EQ(windows.size(), 3u);
   for (size_t w = 0; w < windows.size(); ++w) {
     ASSERT_EQ(windows[w].size(), 100u);
@@ -64,8 +68,14 @@ TEST_F(StoriesEvaluation, WindowsAreConsecutiveAndOpenAsTheModelDoes) {
     for (size_t i = 1; i < 100; ++i) EXPECT_EQ(windows[w][i], (*tokens)[w * 100 + i]);
   }
   const int64_t all = static_cast<int64_t>(tokens->size());
-  EXPECT_EQ(Windows(100, 1000000).size(), static_cast<size_t>(all / 100));
-  EXPECT_EQ(Windows(all, 2).size(), 1u);
+  EXPECT_EQ(Cut(100, 1000000).size(), static_cast<size_t>(all / 100));
+  EXPECT_EQ(Cut(all, 2).size(), 1u);
+
+  const auto later = Cut(100, 2, 50);
+  ASSERT_EQ(later.size(), 2u);
+  EXPECT_EQ(later[1][0], 1);
+  for (size_t i = 1; i < 100; ++i) EXPECT_EQ(later[1][i], (*tokens)[150 + i]);
+  EXPECT_EQ(Cut(100, 1000000, 50).size(), static_cast<size_t>((all - 50) / 100));
 }
 
 TEST_F(StoriesEvaluation, TextsThatCannotBeUsedAreRefused) {
@@ -77,6 +87,9 @@ TEST_F(StoriesEvaluation, TextsThatCannotBeUsedAreRefused) {
   EXPECT_THAT(refusal("Once upon a time", 64), HasSubstr("fewer than one window of 64"));
   EXPECT_THAT(refusal("Once \xff upon", 64), HasSubstr("UTF-8"));
   EXPECT_THAT(refusal(text_, kMinWindowTokens - 1), HasSubstr("at least"));
+  const auto beyond = CutWindows(model_->vocab(), text_, 64, 1, 1 << 30);
+  ASSERT_FALSE(beyond.ok());
+  EXPECT_THAT(beyond.status().message(), HasSubstr("0 tokens behind the first 1073741824"));
 }
 
 // Mean of -log p over the scored positions of all windows, from one step a window.
@@ -104,11 +117,11 @@ double MeanNllOfRawLogits(Model& model, std::span<const Window> windows) {
 
 TEST_F(StoriesEvaluation, PerplexityIsThatOfTheRawLogits) {
   for (const int64_t tokens : {17, 301, 512}) {
-    const auto windows = Windows(tokens, 2);
-    const auto result = Evaluate(*model_, windows, {});
+    const auto result = Evaluate(*model_, Windows(tokens, 2), {});
     ASSERT_TRUE(result.ok()) << result.status().message();
     EXPECT_EQ(result->positions, 2 * ScoredPositions(tokens));
-    EXPECT_NEAR(std::log(result->ppl_exact), MeanNllOfRawLogits(*model_, windows), 1e-5) << tokens;
+    EXPECT_NEAR(std::log(result->ppl_exact), MeanNllOfRawLogits(*model_, Cut(tokens, 2)), 1e-5)
+        << tokens;
   }
 }
 
@@ -124,7 +137,7 @@ TEST_F(StoriesEvaluation, FewerBitsDivergeMore) {
   EXPECT_EQ(done, 1);
   ASSERT_EQ(result->rows.size(), 5u);
   for (const EvaluationRow& row : result->rows) {
-    ASSERT_TRUE(row.status.ok()) << row.status.message();
+    ASSERT_TRUE(row.contender.status.ok()) << row.contender.status.message();
     EXPECT_EQ(row.summary.positions, 2 * 255);
     EXPECT_EQ(row.summary.ppl_exact, result->ppl_exact);
   }
@@ -133,7 +146,7 @@ TEST_F(StoriesEvaluation, FewerBitsDivergeMore) {
   EXPECT_EQ(f16.same_top, 1);
   EXPECT_EQ(f16.ppl_ratio, 1);
   EXPECT_EQ(f16.ppl_ratio_error, 0);
-  EXPECT_EQ(result->rows[0].bits, 16);
+  EXPECT_EQ(result->rows[0].contender.bits, 16);
 
   const Summary& f32 = result->rows[1].summary;
   EXPECT_GT(f32.kl_mean, 0);
@@ -151,15 +164,15 @@ TEST_F(StoriesEvaluation, ARecipeThatDoesNotFitFailsAlone) {
   constexpr const char* kTexts[] = {"q8_0", "8bit"};  // blocks of 32 in heads of 8
   const auto both = Evaluate(*model_, Windows(64, 1), Recipes(kTexts));
   ASSERT_TRUE(both.ok()) << both.status().message();
-  EXPECT_THAT(both->rows[0].status.message(), HasSubstr("8"));
-  EXPECT_FALSE(both->rows[0].status.ok());
-  EXPECT_TRUE(both->rows[1].status.ok());
+  EXPECT_THAT(both->rows[0].contender.status.message(), HasSubstr("8"));
+  EXPECT_FALSE(both->rows[0].contender.status.ok());
+  EXPECT_TRUE(both->rows[1].contender.status.ok());
   EXPECT_EQ(both->positions, 31);
 
   const auto none = Evaluate(*model_, Windows(64, 1), Recipes(std::span(kTexts).first(1)));
   ASSERT_TRUE(none.ok()) << none.status().message();
   EXPECT_EQ(none->positions, 0);
-  EXPECT_FALSE(none->rows[0].status.ok());
+  EXPECT_FALSE(none->rows[0].contender.status.ok());
 }
 
 TEST_F(StoriesEvaluation, WindowsBeyondTheModelAreRefused) {
@@ -182,7 +195,7 @@ TEST(SmolLM2Evaluation, CostsStayWithinTheirBounds) {
   const auto windows = CutWindows((*model)->vocab(), Text("wiki.test.raw"), 512, 2);
   ASSERT_TRUE(windows.ok()) << windows.status().message();
   constexpr const char* kTexts[] = {"q8_0", "4bit"};
-  const auto result = Evaluate(**model, *windows, Recipes(kTexts));
+  const auto result = Evaluate(**model, PassagesOf(*windows, FirstScored(512)), Recipes(kTexts));
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_LT(result->floor.scaled_query.kl_mean, 1e-6);
   EXPECT_LT(result->floor.f32_cache.kl_mean, 1e-5);

@@ -1,12 +1,13 @@
-// Lane: one recipe's cache under evaluation, with the sequence of the current window and the scores
-// so far. A failure is kept: the lane then does nothing more.
-// Thread-safety: one thread at a time.
+// Lane: one recipe's cache under evaluation, with the sequence of the current passage and the
+// scores so far. A failure is kept: the lane then does nothing more. Thread-safety: one thread at a
+// time.
 #ifndef SHORTHAND_EVAL_LANE_H_
 #define SHORTHAND_EVAL_LANE_H_
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "eval/metrics.h"
@@ -25,6 +26,9 @@ class Lane {
 
   const Status& status() const { return status_; }
   std::span<const PositionScore> scores() const { return scores_; }
+
+  // The scores so far, which the lane forgets.
+  std::vector<PositionScore> TakeScores() { return std::exchange(scores_, {}); }
 
   // Starts an empty sequence.
   void StartWindow();

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "eval/passage.h"
 #include "model/vocab.h"
 #include "shorthand/status.h"
 
@@ -28,11 +29,16 @@ constexpr int64_t ScoredPositions(int64_t window_tokens) {
   return window_tokens - 1 - FirstScored(window_tokens);
 }
 
-// The first `windows` windows of `window_tokens` tokens; fewer if the text ends before.
-// Errors: kInvalidArgument for numbers out of range, text that is not UTF-8 or that is shorter than
-// one window.
+// The first `windows` windows of `window_tokens` tokens behind `skipped_tokens`; fewer if the text
+// ends before. Errors: kInvalidArgument for numbers out of range, text that is not UTF-8 or that is
+// shorter than one window.
 Result<std::vector<Window>> CutWindows(const Vocab& vocab, std::string_view text,
-                                       int64_t window_tokens, int64_t windows);
+                                       int64_t window_tokens, int64_t windows,
+                                       int64_t skipped_tokens = 0);
+
+// Windows whose positions from `first_scored` on are scored.
+// REQUIRES: 0 <= first_scored < tokens of a window - 1.
+std::vector<Passage> PassagesOf(std::vector<Window> windows, int64_t first_scored);
 
 }  // namespace shorthand
 

@@ -67,6 +67,22 @@ class EvalTest(unittest.TestCase):
         self.assertEqual(rows[1]["canonical"], "k=u8/ch,v=had:i8/tok,sink=4")
         self.assertEqual(float(rows[0]["kld_max"]), 0)
 
+    def test_a_run_goes_on_where_it_stopped(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "results"
+            at_once = self.evaluates("-c", 128, "--windows", 2, "--kv", "8bit", "--kv", "4bit",
+                                     "--json")
+            self.evaluates("-c", 128, "--windows", 1, "--kv", "4bit", "--resume", path)
+            resumed = self.evaluates("-c", 128, "--windows", 2, "--kv", "8bit", "--kv", "4bit",
+                                     "--json", "--resume", path)
+            self.assertEqual(resumed, at_once)
+            self.assertEqual(os.listdir(folder), ["results"])
+            self.refuses(1, "weights f32, this run has native", "--weights", "native", "-c", 64,
+                         "--resume", path)
+            path.write_bytes(path.read_bytes()[:-1])
+            self.refuses(1, "is not a whole file", "-c", 64, "--resume", path)
+        self.refuses(1, "cannot be written", "-c", 64, "--resume", "/no/such/folder/file")
+
     def test_texts_and_options_that_cannot_be_used(self):
         with tempfile.TemporaryDirectory() as folder:
             def text(name, data):

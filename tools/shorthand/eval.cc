@@ -9,6 +9,8 @@
 
 #include "command.h"
 #include "eval/evaluate.h"
+#include "eval/fingerprint.h"
+#include "eval/windows.h"
 #include "eval_report.h"
 #include "eval_text.h"
 #include "model_calibration.h"
@@ -16,6 +18,7 @@
 #include "plan/units.h"
 #include "progress.h"
 #include "result_files.h"
+#include "shorthand/attention.h"
 #include "terminal.h"
 
 namespace shorthand {
@@ -40,6 +43,8 @@ constexpr const char* kExamples =
     "      two recipes on a text of your own\n"
     "  shorthand eval -m smollm2 --kv 4bit --kv k=u4/ch,v=had:lm4/tok\n"
     "      how much the exact sinks and recent tokens of a recipe help\n"
+    "  shorthand eval -m qwen -f book.txt -c 8k --windows 20 --resume qwen.results\n"
+    "      hours of work that may be stopped; later with more windows or recipes\n"
     "\n"
     "MODEL is a GGUF file, or smollm2, qwen, gemma or qwen15, which are fetched on first use.\n"
     "docs/evaluation.md has the formulas and how to read the table.";
@@ -56,34 +61,54 @@ struct Options {
   std::string weights = "f32";
   std::string calibration_file;
   int threads = 0;
+  std::string resume_file;
   std::string csv_file;
   bool json = false;
+
+  Precision precision() const { return weights == "f32" ? Precision::kF32 : Precision::kNative; }
 };
+
+// What is kept between runs holds for the same model, weights, protocol and arithmetic.
+Result<ScoreBook> OpenBook(const Options& options, const std::string& model_path) {
+  if (options.resume_file.empty()) return ScoreBook();
+  const auto model = FileFingerprint(model_path);
+  if (!model.ok()) return model.status();
+  const auto target = ActiveTarget();
+  if (!target.ok()) return target.status();
+  return ScoreBook::Open(options.resume_file, {{"the model file of fingerprint", *model},
+                                               {"weights", options.weights},
+                                               {"the protocol", "streaming"},
+                                               {"kernels for", target->name}});
+}
 
 Result<EvalReport> Measure(const Options& options, int64_t context_tokens, const EvalText& text,
                            std::span<const Recipe> recipes) {
   const auto path = ModelPath(options.model);
   if (!path.ok()) return path.status();
+  auto book = OpenBook(options, *path);
+  if (!book.ok()) return book.status();
   Progress progress("evaluating");
-  const Precision weights = options.weights == "f32" ? Precision::kF32 : Precision::kNative;
-  const auto model = Model::Load(*path, {.precision = weights, .threads = options.threads});
+  const auto model =
+      Model::Load(*path, {.precision = options.precision(), .threads = options.threads});
   if (!model.ok()) return model.status();
-  const auto windows = CutWindows((*model)->vocab(), text.text, context_tokens, options.windows);
+  auto windows = CutWindows((*model)->vocab(), text.text, context_tokens, options.windows);
   if (!windows.ok()) return windows.status();
-  const auto calibration = CalibrationFor(**model, *path, recipes, options.calibration_file);
-  if (!calibration.ok()) return calibration.status();
-  auto evaluation = Evaluate(**model, *windows, recipes,
-                             {.on_progress = [&progress](double share) { progress.Update(share); },
-                              .calibration = PointerTo(*calibration)});
-  if (!evaluation.ok()) return evaluation.status();
+  const TextPassages passages = {
+      .name = text.name, .passages = PassagesOf(std::move(*windows), FirstScored(context_tokens))};
+  const auto failures =
+      ScoreRecipes(**model, passages.passages, recipes, *book,
+                   {.on_progress = [&progress](double share) { progress.Update(share); }});
+  if (!failures.ok()) return failures.status();
+  const Shape& shape = (*model)->shape();
+  const auto contenders = ContendersOf(shape, recipes, context_tokens, *failures);
   return EvalReport{.model = options.model,
-                    .model_name = (*model)->shape().name,
+                    .model_name = shape.name,
                     .text_name = text.name,
-                    .weights = weights,
+                    .weights = options.precision(),
                     .context_tokens = context_tokens,
-                    .windows = static_cast<int64_t>(windows->size()),
+                    .windows = static_cast<int64_t>(passages.passages.size()),
                     .recipes = options.recipes,
-                    .evaluation = std::move(*evaluation)};
+                    .evaluation = Tabulate({&passages, 1}, contenders, *book)};
 }
 
 int RunEval(const Options& options) {
@@ -91,7 +116,9 @@ int RunEval(const Options& options) {
   if (!recipes.ok()) return FailUsage(recipes.status());
   const auto context = ParseTokens(options.context, kMaxTokens);
   if (!context.ok()) return FailUsage(context.status());
-  if (Status status = CheckWritable(options.csv_file); !status.ok()) return Fail(status);
+  for (const std::string& path : {options.csv_file, options.resume_file}) {
+    if (Status status = CheckWritable(path); !status.ok()) return Fail(status);
+  }
   const auto text = ReadEvalText(options.text_file);
   if (!text.ok()) return Fail(text.status());
   const auto report = Measure(options, *context, *text, *recipes);
@@ -109,8 +136,8 @@ int RunEval(const Options& options) {
   if (Status status = WriteText(options.csv_file, EvalCsv(*report)); !status.ok())
     return Fail(status);
   const auto& rows = report->evaluation.rows;
-  const bool any =
-      std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.status.ok(); });
+  const bool any = std::any_of(rows.begin(), rows.end(),
+                               [](const auto& row) { return row.contender.status.ok(); });
   return any ? kExitDone : Fail(InvalidArgument("none of the recipes could be evaluated"));
 }
 
@@ -145,6 +172,9 @@ Runner DeclareEval(CLI::App& app) {
   app.add_option("-t,--threads", options->threads, "Compute threads; default: one for each core")
       ->type_name("N")
       ->check(CLI::Range(0, 512).description(""));
+  app.add_option("--resume", options->resume_file,
+                 "Keep results in a file, and compute only what it does not hold yet")
+      ->type_name("FILE");
   app.add_option("--csv", options->csv_file, "Write the rows to a file, too")->type_name("FILE");
   app.add_flag("--json", options->json, "The same for programs");
   return [options] { return RunEval(*options); };

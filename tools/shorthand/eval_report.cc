@@ -49,10 +49,10 @@ std::string Header(const EvalReport& report) {
 std::vector<Cell> RowCells(const std::string& recipe, const EvaluationRow& row) {
   const Summary& summary = row.summary;
   return {{recipe},
-          {fmt::format("{}", row.recipe.sink_tokens)},
-          {fmt::format("{}", row.recipe.recent_tokens)},
-          {fmt::format("{:.2f}", row.bits)},
-          {fmt::format("{:.2f}", row.true_bits)},
+          {fmt::format("{}", row.contender.sink_tokens)},
+          {fmt::format("{}", row.contender.recent_tokens)},
+          {fmt::format("{:.2f}", row.contender.bits)},
+          {fmt::format("{:.2f}", row.contender.true_bits)},
           {Nats(summary.kl_mean), Style::kStrong},
           {Nats(summary.kl_median)},
           {Nats(summary.kl_p999)},
@@ -72,7 +72,7 @@ std::string RowsTable(const EvalReport& report) {
   }
   for (size_t i = 0; i < report.recipes.size(); ++i) {
     const EvaluationRow& row = report.evaluation.rows[i];
-    if (row.status.ok()) table.AddRow(RowCells(report.recipes[i], row));
+    if (row.contender.status.ok()) table.AddRow(RowCells(report.recipes[i], row));
   }
   return table.ToString();
 }
@@ -84,13 +84,13 @@ Json FloorJson(const Evaluation& evaluation) {
 }
 
 Json RowJson(const std::string& recipe, const EvaluationRow& row) {
-  const bool ok = row.status.ok();
+  const bool ok = row.contender.status.ok();
   const Summary& summary = row.summary;
   const auto known = [ok](double value) { return ok ? Json(value) : Json(); };
   return {{"recipe", recipe},
-          {"canonical", row.recipe.ToString()},
-          {"bits", known(row.bits)},
-          {"true_bits", known(row.true_bits)},
+          {"canonical", row.contender.canonical},
+          {"bits", known(row.contender.bits)},
+          {"true_bits", known(row.contender.true_bits)},
           {"ppl", known(summary.ppl)},
           {"ppl_exact", known(summary.ppl_exact)},
           {"kld_mean", known(summary.kl_mean)},
@@ -101,9 +101,9 @@ Json RowJson(const std::string& recipe, const EvaluationRow& row) {
           {"rms_delta_p", known(summary.rms_delta)},
           {"ppl_ratio", known(summary.ppl_ratio)},
           {"ppl_ratio_error", known(summary.ppl_ratio_error)},
-          {"sink", row.recipe.sink_tokens},
-          {"recent", row.recipe.recent_tokens},
-          {"error", ok ? Json() : Json(row.status.message())}};
+          {"sink", row.contender.sink_tokens},
+          {"recent", row.contender.recent_tokens},
+          {"error", ok ? Json() : Json(row.contender.status.message())}};
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ std::string EvalTable(const EvalReport& report) {
         "which they agree.\n";
   }
   for (size_t i = 0; i < report.recipes.size(); ++i) {
-    const Status& status = report.evaluation.rows[i].status;
+    const Status& status = report.evaluation.rows[i].contender.status;
     if (!status.ok()) text += fmt::format("{} failed: {}\n", report.recipes[i], status.message());
   }
   return text;

@@ -1,0 +1,139 @@
+// Scoring in pieces: turns, stops and additions change no bit of the result.
+#include "eval/scoring.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "eval/evaluate.h"
+#include "eval/windows.h"
+#include "model/test_models.h"
+
+namespace shorthand {
+namespace {
+
+class ScoringTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (testing::StoriesPath().empty()) {
+      GTEST_SKIP() << "stories260Ktok512.gguf is not in the data folder";
+    }
+    const std::string path = testing::EditedStories("scoring_512.gguf", [](gguf_context* file) {
+      gguf_set_val_u32(file, "llama.context_length", 512);
+    });
+    auto model = Model::Load(path, {.precision = Precision::kF32, .threads = 1});
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    model_ = std::move(*model);
+    book_path_ = ::testing::TempDir() + "scoring_test.results";
+    std::filesystem::remove(book_path_);
+  }
+  std::vector<Passage> Windows(int64_t tokens, int64_t count) const {
+    const auto bytes = testing::ReadBytes(testing::DataPath("text/tinystories_sample_en.txt"));
+    const auto windows =
+        CutWindows(model_->vocab(), std::string(bytes.begin(), bytes.end()), tokens, count);
+    EXPECT_TRUE(windows.ok()) << windows.status().message();
+    return PassagesOf(*windows, FirstScored(tokens));
+  }
+  ScoreBook Open() const { return *ScoreBook::Open(book_path_, {{"weights", "f32"}}); }
+
+  std::unique_ptr<Model> model_;
+  std::string book_path_;
+};
+
+std::vector<Recipe> Recipes(std::initializer_list<const char*> texts) {
+  std::vector<Recipe> recipes;
+  for (const char* text : texts) recipes.push_back(*Recipe::Parse(text));
+  return recipes;
+}
+
+void ExpectEqual(const ScoreBook& a, const ScoreBook& b, std::span<const Passage> passages,
+                 std::span<const Recipe> recipes) {
+  std::vector<std::string> lanes = {kScaledQueryLane, kF32CacheLane};
+  for (const Recipe& recipe : recipes) lanes.push_back(LaneOf(recipe));
+  for (const Passage& passage : passages) {
+    for (const std::string& lane : lanes) {
+      const auto* one = a.Find(PassageId(passage), lane);
+      const auto* other = b.Find(PassageId(passage), lane);
+      ASSERT_TRUE(one != nullptr && other != nullptr) << lane;
+      ASSERT_EQ(one->size(), static_cast<size_t>(passage.scored_positions()));
+      ASSERT_EQ(one->size(), other->size());
+      for (size_t i = 0; i < one->size(); ++i) {
+        ASSERT_EQ((*one)[i].kl, (*other)[i].kl) << lane << ", position " << i;
+        ASSERT_EQ((*one)[i].nll, (*other)[i].nll);
+        ASSERT_EQ((*one)[i].nll_exact, (*other)[i].nll_exact);
+        ASSERT_EQ((*one)[i].same_top, (*other)[i].same_top);
+      }
+    }
+  }
+}
+
+TEST_F(ScoringTest, ResumedWithMoreRecipesAndWindowsIsTheSameAsAtOnce) {
+  const auto few = Recipes({"8bit"});
+  const auto all = Recipes({"8bit", "4bit", "2bit"});
+  const auto windows = Windows(300, 3);
+  ScoreBook at_once;
+  ASSERT_TRUE(ScoreRecipes(*model_, windows, all, at_once).ok());
+  {
+    ScoreBook book = Open();
+    ASSERT_TRUE(ScoreRecipes(*model_, std::span(windows).first(2), few, book).ok());
+  }
+  {
+    ScoreBook book = Open();
+    EXPECT_EQ(book.Find(PassageId(windows[0]), LaneOf(all[1])), nullptr);
+    ASSERT_TRUE(ScoreRecipes(*model_, windows, all, book).ok());
+  }
+  ExpectEqual(at_once, Open(), windows, all);
+}
+
+TEST_F(ScoringTest, WhatTheBookHoldsIsNotComputedAgain) {
+  const auto recipes = Recipes({"8bit", "4bit"});
+  const auto windows = Windows(64, 2);
+  ScoreBook book;
+  ASSERT_TRUE(ScoreRecipes(*model_, windows, recipes, book).ok());
+  int calls = 0;
+  const ScoreOptions count = {.on_progress = [&calls](double) { ++calls; }};
+  ASSERT_TRUE(ScoreRecipes(*model_, windows, recipes, book, count).ok());
+  EXPECT_EQ(calls, 0);
+  // One lane and the exact one over two chunks of the one window that is new.
+  ASSERT_TRUE(ScoreRecipes(*model_, windows, Recipes({"2bit"}), book).ok());
+  ASSERT_TRUE(ScoreRecipes(*model_, Windows(64, 1), Recipes({"4bit", "5bit"}), book, count).ok());
+  EXPECT_EQ(calls, 4);
+}
+
+TEST_F(ScoringTest, TurnsForWantOfMemoryChangeNothing) {
+  const auto recipes = Recipes({"8bit", "4bit", "2bit"});
+  const auto windows = Windows(512, 1);
+  ScoreBook at_once, in_turns;
+  ASSERT_TRUE(ScoreRecipes(*model_, windows, recipes, at_once).ok());
+  ASSERT_TRUE(ScoreRecipes(*model_, windows, recipes, in_turns, {.memory_bytes = 1}).ok());
+  ExpectEqual(at_once, in_turns, windows, recipes);
+}
+
+TEST_F(ScoringTest, EqualRecipesShareALane) {
+  const auto recipes = Recipes({"4bit", "sink=4,recent=128,k=u4/ch,v=had:lm4/tok"});
+  ASSERT_EQ(LaneOf(recipes[0]), LaneOf(recipes[1]));
+  int calls = 0;
+  ScoreBook book;
+  ASSERT_TRUE(
+      ScoreRecipes(*model_, Windows(64, 1), recipes, book, {.on_progress = [&calls](double) {
+        ++calls;
+      }}).ok());
+  EXPECT_EQ(calls, 2 * 4);  // exact, the floor's two, one recipe; two chunks
+}
+
+TEST_F(ScoringTest, PassagesDifferByTokensAndByWhatIsScored) {
+  Passage passage = Windows(64, 1)[0];
+  const std::string id = PassageId(passage);
+  passage.first_scored += 1;
+  EXPECT_NE(PassageId(passage), id);
+  passage.first_scored -= 1;
+  passage.tokens.back() ^= 1;
+  EXPECT_NE(PassageId(passage), id);
+  passage.tokens.back() ^= 1;
+  EXPECT_EQ(PassageId(passage), id);
+}
+
+}  // namespace
+}  // namespace shorthand
