@@ -1,6 +1,6 @@
 #include "eval/evaluate.h"
 
-#include <iterator>
+#include <algorithm>
 #include <utility>
 
 #include "quant/footprint.h"
@@ -42,6 +42,11 @@ Summaries SummarizeTexts(std::span<const TextPassages> texts, const std::string&
 
 }  // namespace
 
+bool Evaluation::any_row() const {
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const EvaluationRow& row) { return row.contender.status.ok(); });
+}
+
 std::vector<Contender> ContendersOf(const Shape& shape, std::span<const Recipe> recipes,
                                     int64_t tokens, const LaneFailures& failures) {
   std::vector<Contender> contenders;
@@ -52,7 +57,8 @@ std::vector<Contender> ContendersOf(const Shape& shape, std::span<const Recipe> 
                            .recent_tokens = recipe.recent_tokens};
     if (const auto failure = failures.find(contender.lane); failure != failures.end()) {
       contender.status = failure->second;
-    } else if (const auto groups = ResolveGroups(shape, recipe); groups.ok()) {
+    }
+    if (const auto groups = ResolveGroups(shape, recipe); groups.ok()) {
       const Footprint footprint = FootprintOf(*groups, tokens, 1);
       contender.bits = footprint.bits;
       contender.true_bits = footprint.true_bits;
@@ -70,11 +76,13 @@ Evaluation Tabulate(std::span<const TextPassages> texts, std::span<const Contend
   result.positions = result.floor.f32_cache.positions;
   result.ppl_exact = result.floor.f32_cache.ppl_exact;
   for (const Contender& contender : contenders) {
-    EvaluationRow row = {.contender = contender};
-    if (contender.status.ok()) {
-      Summaries summaries = SummarizeTexts(texts, contender.lane, book);
-      row.summary = summaries.all;
-      row.texts = std::move(summaries.texts);
+    Summaries summaries = SummarizeTexts(texts, contender.lane, book);
+    EvaluationRow row = {
+        .contender = contender, .summary = summaries.all, .texts = std::move(summaries.texts)};
+    if (row.summary.positions > 0) {
+      row.contender.status = OkStatus();
+    } else if (row.contender.status.ok()) {
+      row.contender.status = Internal("it was not evaluated");
     }
     result.rows.push_back(std::move(row));
   }

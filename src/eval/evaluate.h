@@ -34,7 +34,7 @@ struct Contender {
   int recent_tokens = 0;
   double bits = 0;       // codes and metadata
   double true_bits = 0;  // everything stored, at the length of a passage
-  Status status = {};    // why there are no figures
+  Status status = {};    // why there are no figures, if there are none
 };
 
 // `failures` are ScoreRecipes'; bits are those at `tokens` tokens.
@@ -57,9 +57,12 @@ struct Evaluation {
   double ppl_exact = 0;
   NoiseFloor floor;
   std::vector<EvaluationRow> rows;  // in the order of the contenders
+
+  bool any_row() const;  // whether one has figures
 };
 
-// REQUIRES: `book` has the scores of every contender whose status is OK.
+// A row has figures if `book` has the contender's scores of all passages. Positions count alike,
+// whichever text they are from.
 Evaluation Tabulate(std::span<const TextPassages> texts, std::span<const Contender> contenders,
                     const ScoreBook& book);
 

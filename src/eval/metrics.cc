@@ -19,6 +19,11 @@ void ForEach(size_t count, int threads, const Work& work) {
   if (workers > 0) share(0);
 }
 
+// Of a mean of `count` values whose squared distances from it sum to `squares`; 0 for one value.
+double StandardError(double squares, double count) {
+  return count > 1 ? std::sqrt(squares / (count - 1) / count) : 0;
+}
+
 }  // namespace
 
 void ExactLogits::Set(std::span<const float> logits, std::span<const Token> targets) {
@@ -85,17 +90,21 @@ Summary Summarize(std::span<const PositionScore> scores) {
     const double delta = std::exp(-score.nll) - std::exp(-score.nll_exact);
     squared_delta += delta * delta;
   }
+  const double kl_mean = kl / count;
   const double log_ratio = (nll - nll_exact) / count;
-  double squared_error = 0;
+  double kl_squares = 0, log_ratio_squares = 0;
   for (const PositionScore& score : scores) {
-    const double error = score.nll - score.nll_exact - log_ratio;
-    squared_error += error * error;
+    const double kl_error = score.kl - kl_mean;
+    const double log_ratio_error = score.nll - score.nll_exact - log_ratio;
+    kl_squares += kl_error * kl_error;
+    log_ratio_squares += log_ratio_error * log_ratio_error;
   }
   std::sort(kls.begin(), kls.end());
 
   Summary summary;
   summary.positions = static_cast<int64_t>(scores.size());
-  summary.kl_mean = kl / count;
+  summary.kl_mean = kl_mean;
+  summary.kl_mean_error = StandardError(kl_squares, count);
   summary.kl_median = QuantileByRank(kls, 0.5);
   summary.kl_p999 = QuantileByRank(kls, 0.999);
   summary.kl_max = kls.back();
@@ -104,8 +113,7 @@ Summary Summarize(std::span<const PositionScore> scores) {
   summary.ppl = std::exp(nll / count);
   summary.ppl_exact = std::exp(nll_exact / count);
   summary.ppl_ratio = std::exp(log_ratio);
-  const double variance = scores.size() > 1 ? squared_error / (count - 1) : 0;
-  summary.ppl_ratio_error = summary.ppl_ratio * std::sqrt(variance / count);
+  summary.ppl_ratio_error = summary.ppl_ratio * StandardError(log_ratio_squares, count);
   return summary;
 }
 

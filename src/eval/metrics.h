@@ -57,6 +57,7 @@ class ExactLogits {
 struct Summary {
   int64_t positions = 0;
   double kl_mean = 0;
+  double kl_mean_error = 0;  // standard error, positions taken as independent
   double kl_median = 0;
   double kl_p999 = 0;
   double kl_max = 0;

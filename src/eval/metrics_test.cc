@@ -112,6 +112,8 @@ TEST(SummarizeTest, ThreePositionsByHand) {
   const Summary summary = Summarize(scores);
   EXPECT_EQ(summary.positions, 3);
   EXPECT_NEAR(summary.kl_mean, 0.3, 1e-15);
+  // The sample variance of 0.3, 0.1, 0.5 is 0.04.
+  EXPECT_NEAR(summary.kl_mean_error, std::sqrt(0.04 / 3), 1e-15);
   EXPECT_EQ(summary.kl_median, 0.3);
   EXPECT_EQ(summary.kl_p999, 0.5);
   EXPECT_EQ(summary.kl_max, 0.5);
@@ -132,6 +134,7 @@ TEST(SummarizeTest, OnePositionHasNoError) {
   const PositionScore score = {.kl = 0.25, .nll_exact = 1, .nll = 2, .same_top = true};
   const Summary summary = Summarize({&score, 1});
   EXPECT_EQ(summary.kl_p999, 0.25);
+  EXPECT_EQ(summary.kl_mean_error, 0);
   EXPECT_EQ(summary.ppl_ratio_error, 0);
 }
 

@@ -67,6 +67,46 @@ class EvalTest(unittest.TestCase):
         self.assertEqual(rows[1]["canonical"], "k=u8/ch,v=had:i8/tok,sink=4")
         self.assertEqual(float(rows[0]["kld_max"]), 0)
 
+    def test_several_texts_and_contexts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for name, sentence in (("one", "Once upon a time there was a dog. "),
+                                   ("two", "The sun was warm and Lily was happy. ")):
+                paths += ["-f", pathlib.Path(folder) / name]
+                paths[-1].write_text(sentence * 60)
+            rows_file, markdown = pathlib.Path(folder) / "csv", pathlib.Path(folder) / "md"
+            arguments = ["-c", "64,128", "--windows", 2, "--kv", "8bit", "--kv", "q8_0"]
+            short, long = json.loads(self.evaluates(
+                *paths, *arguments, "--json", "--csv", rows_file, "--markdown", markdown))
+            self.assertEqual((short["context"], short["windows"], short["tokens"]), (64, 4, 4 * 31))
+            self.assertEqual((long["context"], long["windows"], long["tokens"]), (128, 4, 4 * 63))
+            row = long["rows"][0]
+            self.assertEqual([text["text"] for text in row["texts"]], [str(p) for p in paths[1::2]])
+            self.assertEqual([text["tokens"] for text in row["texts"]], [2 * 63, 2 * 63])
+            self.assertAlmostEqual(row["kld_mean"],
+                                   sum(text["kld_mean"] for text in row["texts"]) / 2)
+            self.assertEqual(row["kld_max"], max(text["kld_max"] for text in row["texts"]))
+            # Each text alone, and each context alone, gives the same.
+            for i, path in enumerate(paths[1::2]):
+                alone = json.loads(self.evaluates("-f", path, "-c", 128, "--windows", 2, "--kv",
+                                                  "8bit", "--json"))
+                self.assertEqual(alone["rows"][0]["kld_mean"], row["texts"][i]["kld_mean"])
+                self.assertEqual(alone["rows"][0]["ppl"], row["texts"][i]["ppl"])
+            rows = list(csv.DictReader(rows_file.read_text().splitlines()))
+            self.assertEqual([row["context"] for row in rows], ["64", "64", "128", "128"])
+            self.assertNotIn("texts", rows[0])
+            self.assertIn("| recipe | sink |", markdown.read_text())
+            self.assertEqual(markdown.read_text().count("\n| 8bit |"), 2)
+            self.assertEqual(markdown.read_text().count("q8_0 failed"), 2)
+
+    def test_an_offset_skips_tokens(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "text"
+            path.write_text("Once upon a time there was a little dog. " * 40)
+            self.evaluates("-f", path, "-c", 64, "--windows", 1, "--offset", 64, "--kv", "8bit")
+            self.refuses(1, "behind the first 1048576", "-f", path, "-c", 64, "--offset", "1M")
+        self.refuses(2, "no number of tokens", "--offset", "-1")
+
     def test_a_run_goes_on_where_it_stopped(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "results"

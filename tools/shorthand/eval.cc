@@ -6,19 +6,14 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "command.h"
-#include "eval/evaluate.h"
-#include "eval/fingerprint.h"
-#include "eval/windows.h"
+#include "eval_measure.h"
 #include "eval_report.h"
 #include "eval_text.h"
-#include "model_calibration.h"
-#include "model_path.h"
 #include "plan/units.h"
-#include "progress.h"
 #include "result_files.h"
-#include "shorthand/attention.h"
 #include "terminal.h"
 
 namespace shorthand {
@@ -28,7 +23,7 @@ constexpr const char* kHelp =
     "What a quantized cache costs: how far a model's predictions over it are from those over the\n"
     "exact (f16) cache, recipe by recipe, on the same text with the same weights.\n"
     "\n"
-    "The text is cut into consecutive windows. Each is fed from an empty sequence, its first "
+    "A text is cut into consecutive windows. Each is fed from an empty sequence, its first "
     "token\n"
     "being the begin token where the model has one, and the second half of its positions is\n"
     "scored. Every position reads the cache as decoding would. Weights are expanded to f32:\n"
@@ -39,8 +34,8 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  shorthand eval -m smollm2\n"
     "      a selection of recipes on the project's documents\n"
-    "  shorthand eval -m qwen -f book.txt -c 4k --windows 4 --kv q4_0 --kv 4bit\n"
-    "      two recipes on a text of your own\n"
+    "  shorthand eval -m qwen -f book.txt -f code.txt -c 512,4k --windows 4 --kv q4_0 --kv 4bit\n"
+    "      two recipes on texts of your own, in two contexts\n"
     "  shorthand eval -m smollm2 --kv 4bit --kv k=u4/ch,v=had:lm4/tok\n"
     "      how much the exact sinks and recent tokens of a recipe help\n"
     "  shorthand eval -m qwen -f book.txt -c 8k --windows 20 --resume qwen.results\n"
@@ -52,93 +47,121 @@ constexpr const char* kExamples =
 constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
 
 struct Options {
-  std::string model;
-  std::string text_file;
-  std::string context = "2048";
-  int64_t windows = 2;
-  std::vector<std::string> recipes = {"q8_0_rot", "q4_0_rot", "q4_0", "kivi4", "kivi2", "turbo4",
-                                      "8bit",     "6bit",     "5bit", "4bit",  "3bit",  "2bit"};
+  std::vector<std::string> text_files;
+  std::vector<std::string> contexts = {"2048"};
+  std::string skipped = "0";
   std::string weights = "f32";
-  std::string calibration_file;
-  int threads = 0;
-  std::string resume_file;
   std::string csv_file;
+  std::string markdown_file;
   bool json = false;
-
-  Precision precision() const { return weights == "f32" ? Precision::kF32 : Precision::kNative; }
+  EvalRequest request = {
+      .windows = 2,
+      .recipe_texts = {"q8_0_rot", "q4_0_rot", "q4_0", "kivi4", "kivi2", "turbo4", "8bit", "6bit",
+                       "5bit", "4bit", "3bit", "2bit"},
+  };
 };
 
-// What is kept between runs holds for the same model, weights, protocol and arithmetic.
-Result<ScoreBook> OpenBook(const Options& options, const std::string& model_path) {
-  if (options.resume_file.empty()) return ScoreBook();
-  const auto model = FileFingerprint(model_path);
-  if (!model.ok()) return model.status();
-  const auto target = ActiveTarget();
-  if (!target.ok()) return target.status();
-  return ScoreBook::Open(options.resume_file, {{"the model file of fingerprint", *model},
-                                               {"weights", options.weights},
-                                               {"the protocol", "streaming"},
-                                               {"kernels for", target->name}});
+// Completes the request with what is read from texts. Errors: what the user can put right on the
+// command line.
+Status Complete(Options& options) {
+  EvalRequest& request = options.request;
+  auto recipes = ParseRecipes(request.recipe_texts);
+  if (!recipes.ok()) return recipes.status();
+  request.recipes = std::move(*recipes);
+  for (const std::string& text : options.contexts) {
+    const auto context = ParseTokens(text, kMaxTokens);
+    if (!context.ok()) return context.status();
+    auto& contexts = request.contexts;
+    if (std::find(contexts.begin(), contexts.end(), *context) == contexts.end()) {
+      contexts.push_back(*context);
+    }
+  }
+  if (options.skipped != "0") {
+    const auto skipped = ParseTokens(options.skipped, kMaxTokens);
+    if (!skipped.ok()) return skipped.status();
+    request.skipped_tokens = *skipped;
+  }
+  request.weights = options.weights == "f32" ? Precision::kF32 : Precision::kNative;
+  return OkStatus();
 }
 
-Result<EvalReport> Measure(const Options& options, int64_t context_tokens, const EvalText& text,
-                           std::span<const Recipe> recipes) {
-  const auto path = ModelPath(options.model);
-  if (!path.ok()) return path.status();
-  auto book = OpenBook(options, *path);
-  if (!book.ok()) return book.status();
-  Progress progress("evaluating");
-  const auto model =
-      Model::Load(*path, {.precision = options.precision(), .threads = options.threads});
-  if (!model.ok()) return model.status();
-  auto windows = CutWindows((*model)->vocab(), text.text, context_tokens, options.windows);
-  if (!windows.ok()) return windows.status();
-  const TextPassages passages = {
-      .name = text.name, .passages = PassagesOf(std::move(*windows), FirstScored(context_tokens))};
-  const auto failures =
-      ScoreRecipes(**model, passages.passages, recipes, *book,
-                   {.on_progress = [&progress](double share) { progress.Update(share); }});
-  if (!failures.ok()) return failures.status();
-  const Shape& shape = (*model)->shape();
-  const auto contenders = ContendersOf(shape, recipes, context_tokens, *failures);
-  return EvalReport{.model = options.model,
-                    .model_name = shape.name,
-                    .text_name = text.name,
-                    .weights = options.precision(),
-                    .context_tokens = context_tokens,
-                    .windows = static_cast<int64_t>(passages.passages.size()),
-                    .recipes = options.recipes,
-                    .evaluation = Tabulate({&passages, 1}, contenders, *book)};
+// The texts; the project's documents if none is named.
+Status ReadTexts(Options& options) {
+  std::vector<std::string> paths = options.text_files;
+  if (paths.empty()) paths.push_back("");
+  for (const std::string& path : paths) {
+    auto text = ReadEvalText(path);
+    if (!text.ok()) return text.status();
+    options.request.texts.push_back(std::move(*text));
+  }
+  return OkStatus();
 }
 
-int RunEval(const Options& options) {
-  const auto recipes = ParseRecipes(options.recipes);
-  if (!recipes.ok()) return FailUsage(recipes.status());
-  const auto context = ParseTokens(options.context, kMaxTokens);
-  if (!context.ok()) return FailUsage(context.status());
-  for (const std::string& path : {options.csv_file, options.resume_file}) {
+int RunEval(Options& options) {
+  if (Status status = Complete(options); !status.ok()) return FailUsage(status);
+  for (const std::string& path :
+       {options.csv_file, options.markdown_file, options.request.resume_file}) {
     if (Status status = CheckWritable(path); !status.ok()) return Fail(status);
   }
-  const auto text = ReadEvalText(options.text_file);
-  if (!text.ok()) return Fail(text.status());
-  const auto report = Measure(options, *context, *text, *recipes);
+  if (Status status = ReadTexts(options); !status.ok()) return Fail(status);
+  const auto report = Measure(options.request);
   if (!report.ok()) return Fail(report.status());
 
-  if (report->windows < options.windows) {
-    fmt::print(stderr, "shorthand: the text ends after {} of {} windows\n", report->windows,
-               options.windows);
-  }
   if (options.json) {
     PrintJson(EvalJson(*report));
   } else {
     fmt::print("{}", EvalTable(*report));
   }
-  if (Status status = WriteText(options.csv_file, EvalCsv(*report)); !status.ok())
-    return Fail(status);
-  const auto& rows = report->evaluation.rows;
-  const bool any = std::any_of(rows.begin(), rows.end(),
-                               [](const auto& row) { return row.contender.status.ok(); });
-  return any ? kExitDone : Fail(InvalidArgument("none of the recipes could be evaluated"));
+  Status written = WriteText(options.csv_file, EvalCsv(*report));
+  if (written.ok()) written = WriteText(options.markdown_file, EvalMarkdown(*report));
+  if (!written.ok()) return Fail(written);
+  return report->any_row() ? kExitDone
+                           : Fail(InvalidArgument("none of the recipes could be evaluated"));
+}
+
+void DeclareWhat(CLI::App& app, Options& options) {
+  app.add_option("-m,--model", options.request.model,
+                 "A GGUF file, or the name of one that is fetched")
+      ->type_name("MODEL")
+      ->required();
+  app.add_option("-f,--file", options.text_files,
+                 "A text; repeat it for several. Default: the project's documents")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  app.add_option("-c,--context", options.contexts,
+                 "Tokens of a window; several give a table each. Default 2048")
+      ->type_name("N,...")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  app.add_option("--windows", options.request.windows,
+                 "Windows of each text in each context; default 2")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, kMaxTokens).description(""));
+  app.add_option("--offset", options.skipped, "Tokens of a text before its first window; default 0")
+      ->type_name("N");
+  app.add_option("--kv", options.request.recipe_texts,
+                 "A recipe; repeat it for several. Default: llama.cpp's, published ones, 8bit to "
+                 "2bit")
+      ->type_name("R")
+      ->allow_extra_args(false);
+}
+
+void DeclareHow(CLI::App& app, Options& options) {
+  app.add_option("--weights", options.weights,
+                 "f32: expanded; native: as in the file, as its users see it; default f32")
+      ->type_name("f32|native")
+      ->check(CLI::IsMember({"f32", "native"}).description(""));
+  app.add_option("-t,--threads", options.request.threads,
+                 "Compute threads; default: one for each core")
+      ->type_name("N")
+      ->check(CLI::Range(0, 512).description(""));
+  app.add_option("--resume", options.request.resume_file,
+                 "Keep results in a file, and compute only what it does not hold yet")
+      ->type_name("FILE");
+  app.add_option("--csv", options.csv_file, "Write the rows to a file, too")->type_name("FILE");
+  app.add_option("--markdown", options.markdown_file, "Write the tables for documents, too")
+      ->type_name("FILE");
+  app.add_flag("--json", options.json, "The same for programs");
 }
 
 }  // namespace
@@ -147,36 +170,8 @@ Runner DeclareEval(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.description(kHelp);
   app.footer(kExamples);
-  app.add_option("-m,--model", options->model, "A GGUF file, or the name of one that is fetched")
-      ->type_name("MODEL")
-      ->required();
-  app.add_option("-f,--file", options->text_file, "The text; default: the project's documents")
-      ->type_name("TEXT");
-  app.add_option("-c,--context", options->context, "Tokens of a window; default 2048")
-      ->type_name("N");
-  app.add_option("--windows", options->windows, "Windows from the text's begin; default 2")
-      ->type_name("N")
-      ->check(CLI::Range(int64_t{1}, kMaxTokens).description(""));
-  app.add_option("--kv", options->recipes,
-                 "A recipe; repeat it for several. Default: llama.cpp's, published ones, 8bit to "
-                 "2bit")
-      ->type_name("R")
-      ->allow_extra_args(false);
-  app.add_option("--calibration", options->calibration_file,
-                 "Of the model, by `shorthand calibrate`; default: the built-in probe")
-      ->type_name("FILE");
-  app.add_option("--weights", options->weights,
-                 "f32: expanded; native: as in the file, as its users see it; default f32")
-      ->type_name("f32|native")
-      ->check(CLI::IsMember({"f32", "native"}).description(""));
-  app.add_option("-t,--threads", options->threads, "Compute threads; default: one for each core")
-      ->type_name("N")
-      ->check(CLI::Range(0, 512).description(""));
-  app.add_option("--resume", options->resume_file,
-                 "Keep results in a file, and compute only what it does not hold yet")
-      ->type_name("FILE");
-  app.add_option("--csv", options->csv_file, "Write the rows to a file, too")->type_name("FILE");
-  app.add_flag("--json", options->json, "The same for programs");
+  DeclareWhat(app, *options);
+  DeclareHow(app, *options);
   return [options] { return RunEval(*options); };
 }
 

@@ -6,31 +6,46 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "eval/evaluate.h"
-#include "model/model.h"
+#include "model/weights.h"
 
 namespace shorthand {
+
+// Windows of one length.
+struct ContextReport {
+  int64_t tokens = 0;  // of a window
+  std::vector<TextPassages> texts;
+  Evaluation evaluation = {};
+
+  int64_t windows() const;  // of all texts
+};
 
 // What was measured, and on what.
 struct EvalReport {
   std::string model;       // as given
   std::string model_name;  // as the file says
-  std::string text_name;
   Precision weights = Precision::kF32;
-  int64_t context_tokens = 0;
-  int64_t windows = 0;
-  std::vector<std::string> recipes;  // as given
-  Evaluation evaluation;
+  std::vector<std::string> rows;  // names of the contenders, as given
+  std::vector<ContextReport> contexts = {};
+
+  bool any_row() const;  // whether there are figures
 };
 
-std::string EvalTable(const EvalReport& report);
+// "f32", "native".
+std::string_view WeightsName(Precision weights);
 
-// The fields are fixed: docs/evaluation.md.
+// A table for each context.
+std::string EvalTable(const EvalReport& report);
+std::string EvalMarkdown(const EvalReport& report);
+
+// An object, or an array with one for each of several contexts. The fields are fixed:
+// docs/evaluation.md.
 nlohmann::ordered_json EvalJson(const EvalReport& report);
 
-// A line of titles, then one for each recipe: the rows of EvalJson.
+// A line of titles, then one for each recipe and context: the rows of EvalJson.
 std::string EvalCsv(const EvalReport& report);
 
 }  // namespace shorthand

@@ -74,6 +74,20 @@ std::string Table::ToString() const {
   return out;
 }
 
+std::string Table::ToMarkdown() const {
+  std::string titles = "|", rule = "|", out;
+  for (const Column& column : columns_) {
+    titles += " " + column.title + " |";
+    rule += column.align == Align::kLeft ? "---|" : "---:|";
+  }
+  for (const std::vector<Cell>& row : rows_) {
+    out += "|";
+    for (const Cell& cell : row) out += " " + cell.text + " |";
+    out += "\n";
+  }
+  return titles + "\n" + rule + "\n" + out;
+}
+
 void PrintJson(const nlohmann::ordered_json& json) {
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }

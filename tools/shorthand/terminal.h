@@ -28,6 +28,8 @@ class Table {
   // REQUIRES: no more cells than columns.
   void AddRow(std::vector<Cell> cells);
   std::string ToString() const;
+  // The same for documents: Markdown, without styles.
+  std::string ToMarkdown() const;
 
  private:
   struct Column {

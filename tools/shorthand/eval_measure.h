@@ -1,0 +1,36 @@
+// The measurements of `shorthand eval`: from options to the figures that are reported.
+// Thread-safety: one thread; reads and writes files, shows progress on stderr.
+#ifndef SHORTHAND_TOOLS_EVAL_MEASURE_H_
+#define SHORTHAND_TOOLS_EVAL_MEASURE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "eval_report.h"
+#include "eval_text.h"
+#include "model/weights.h"
+#include "shorthand/recipe.h"
+#include "shorthand/status.h"
+
+namespace shorthand {
+
+struct EvalRequest {
+  std::string model = "";  // as given
+  std::vector<EvalText> texts = {};
+  std::vector<int64_t> contexts = {};
+  int64_t windows = 0;  // of each text in each context
+  int64_t skipped_tokens = 0;
+  std::vector<std::string> recipe_texts = {};  // as given
+  std::vector<Recipe> recipes = {};
+  Precision weights = Precision::kF32;
+  int threads = 0;
+  std::string resume_file = "";  // empty: nothing is kept
+};
+
+// Errors: those of ModelPath, ScoreBook, Model::Load, CutWindows and ScoreRecipes.
+Result<EvalReport> Measure(const EvalRequest& request);
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_TOOLS_EVAL_MEASURE_H_
