@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "eval/lane.h"
+#include "eval/llama_peer.h"
 #include "eval/metrics.h"
-#include "llama_peer.h"
 #include "model_bars.h"
 
 namespace shorthand {
@@ -101,10 +101,12 @@ Status MeasureViewsOf(Model& model, std::string_view recipe_text, std::span<cons
 
 Status MeasureAgreement(Model& model, const std::string& f32_path, std::span<const Window> windows,
                         BarReport& report) {
-  const auto llama =
-      LlamaPeer::Open(f32_path, {.threads = model.threads(),
-                                 .context_tokens = static_cast<int>(windows.front().size()),
-                                 .chunk_tokens = static_cast<int>(kChunkTokens)});
+  auto weights = LoadLlamaWeights(f32_path);
+  if (!weights.ok()) return weights.status();
+  const auto llama = LlamaPeer::Open(*std::move(weights),
+                                     {.threads = model.threads(),
+                                      .context_tokens = static_cast<int>(windows.front().size()),
+                                      .chunk_tokens = static_cast<int>(kChunkTokens)});
   if (!llama.ok()) return llama.status();
   const int vocabulary = model.vocab().size();
   if ((*llama)->vocabulary() != vocabulary) {

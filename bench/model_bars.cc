@@ -9,10 +9,12 @@
 #include "model_bars.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -20,9 +22,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
-#include "llama_peer.h"
+#include "eval/llama_peer.h"
 
 namespace shorthand {
 namespace {
@@ -93,6 +96,20 @@ Result<std::string> ReadText(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
+// A name in the temporary folder; the file is removed with the object.
+class TemporaryFile {
+ public:
+  ~TemporaryFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  std::string path() const { return path_.string(); }
+
+ private:
+  const std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() / fmt::format("shorthand-f32-{}.gguf", getpid());
+};
+
 // As long as wanted, or as the model was made for.
 int64_t AtMostContext(const Model& model, int64_t tokens) {
   return std::min(tokens, model.shape().max_context_tokens);
@@ -141,13 +158,14 @@ Status CompareWithLlama(const Options& options, Model& model, const std::string&
 // On the f32 copy: products of quantized weights round activations to 8 bits, which turns any
 // difference in the order of sums into noise.
 Status MeasureOutputs(const Options& options, std::string_view text, BarReport& report) {
-  const auto copy = F32Copy::Make(options.model, options.threads);
-  if (!copy.ok()) return copy.status();
+  const TemporaryFile copy;
+  Status written = WriteF32Copy(options.model, copy.path(), options.threads);
+  if (!written.ok()) return written;
   const auto model =
-      Model::Load((*copy)->path(), {.precision = Precision::kF32, .threads = options.threads});
+      Model::Load(copy.path(), {.precision = Precision::kF32, .threads = options.threads});
   if (!model.ok()) return model.status();
   if (options.Wants("agreement")) {
-    Status status = CompareWithLlama(options, **model, (*copy)->path(), text, report);
+    Status status = CompareWithLlama(options, **model, copy.path(), text, report);
     if (!status.ok()) return status;
   }
   if (!options.Wants("views")) return OkStatus();

@@ -51,7 +51,8 @@ std::vector<Contender> ContendersOf(const Shape& shape, std::span<const Recipe> 
                                     int64_t tokens, const LaneFailures& failures) {
   std::vector<Contender> contenders;
   for (const Recipe& recipe : recipes) {
-    Contender contender = {.lane = LaneOf(recipe),
+    Contender contender = {.program = Program::kShorthand,
+                           .lane = LaneOf(recipe),
                            .canonical = recipe.ToString(),
                            .sink_tokens = recipe.sink_tokens,
                            .recent_tokens = recipe.recent_tokens};

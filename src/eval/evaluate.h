@@ -26,8 +26,11 @@ struct TextPassages {
   std::vector<Passage> passages;
 };
 
-// What is compared with the exact cache: one row of the table.
+enum class Program { kShorthand, kLlama };
+
+// What is compared with the exact cache of the same program: one row of the table.
 struct Contender {
+  Program program = Program::kShorthand;
   std::string lane;       // what its scores are kept under
   std::string canonical;  // how it stores keys and values, in the text that is one for all equals
   int sink_tokens = 0;

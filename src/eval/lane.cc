@@ -43,16 +43,20 @@ Result<std::span<const float>> Lane::Step(Model& model, std::span<const Token> t
 }
 
 void Lane::Score(const ExactLogits& exact, std::span<const float> logits) {
-  if (!status_.ok()) return;
-  const size_t first = scores_.size();
-  exact.Compare(logits, scores_);
+  if (status_.ok()) status_ = CompareFinite(exact, logits, scores_);
+}
+
+Status CompareFinite(const ExactLogits& exact, std::span<const float> logits,
+                     std::vector<PositionScore>& scores) {
+  const size_t first = scores.size();
+  exact.Compare(logits, scores);
   const auto finite = [](const PositionScore& score) {
     return std::isfinite(score.kl) && std::isfinite(score.nll) && std::isfinite(score.nll_exact);
   };
-  const auto bad = std::find_if_not(scores_.begin() + first, scores_.end(), finite);
-  if (bad == scores_.end()) return;
-  status_ = DataLoss(fmt::format("the model's output at scored position {} is not a number",
-                                 bad - scores_.begin()));
+  const auto bad = std::find_if_not(scores.begin() + first, scores.end(), finite);
+  if (bad == scores.end()) return OkStatus();
+  return DataLoss(fmt::format("the model's output at scored position {} is not a number",
+                              bad - scores.begin()));
 }
 
 }  // namespace shorthand

@@ -18,6 +18,10 @@
 
 namespace shorthand {
 
+// Appends the scores of `logits` against `exact`. Errors: kDataLoss if one is not a number.
+Status CompareFinite(const ExactLogits& exact, std::span<const float> logits,
+                     std::vector<PositionScore>& scores);
+
 class Lane {
  public:
   // Opens a cache; status() says whether it could be.

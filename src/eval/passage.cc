@@ -22,7 +22,7 @@ std::vector<Chunk> ChunksOf(const Passage& passage) {
   for (size_t at = 0; at < end;) {
     const bool scored = at >= first_scored;
     const size_t next = scored ? std::min<size_t>(end, at + kScoredChunkTokens)
-                               : std::min<size_t>(first_scored, at + kPromptChunk);
+                               : std::min<size_t>(first_scored, at + kPromptTokensAtOnce);
     const size_t count = next - at;
     chunks.push_back({all.subspan(at, count), all.subspan(at + 1, scored ? count : 0)});
     at = next;

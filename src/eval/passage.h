@@ -38,7 +38,7 @@ struct Chunk {
 // The most tokens of a scored chunk. It bounds the logits that are held: gemma's 262144 entries of
 // 128 positions are 128 MiB.
 inline constexpr int64_t kScoredChunkTokens = 128;
-inline constexpr int64_t kPromptChunk = 512;
+inline constexpr int64_t kPromptTokensAtOnce = 512;
 
 // All tokens but the last. A chunk is scored as a whole or not at all.
 std::vector<Chunk> ChunksOf(const Passage& passage);

@@ -10,16 +10,13 @@
 #include <vector>
 
 #include "eval/lane.h"
+#include "eval/turns.h"
 #include "quant/footprint.h"
 
 namespace shorthand {
 namespace {
 
 constexpr double kQueryScale = 1 + 1e-6;
-
-// Lanes beside the exact one. What an interrupted run loses is one turn; what a turn costs in
-// addition is the exact lane.
-constexpr size_t kLanesAtOnce = 8;
 
 // q.k times a factor: the same as scaling the queries.
 Shape WithScaledScores(Shape shape, double factor) {
@@ -69,7 +66,6 @@ class Scorer {
   Status Feed(const Chunk& chunk, Lane& exact, std::vector<OpenLane>& lanes);
   // Lanes' results into the book.
   Status Keep(const Passage& passage, std::vector<OpenLane>& lanes);
-  void Advance(size_t tokens);
 
   Model& model_;
   ScoreBook& book_;
@@ -80,8 +76,7 @@ class Scorer {
   LaneFailures failures_;
   ExactLogits exact_logits_;
   std::vector<int32_t> output_rows_;  // 0, 1, ...
-  double done_tokens_ = 0;            // over all lanes
-  double all_tokens_ = 0;
+  WorkDone work_;
 };
 
 Scorer::Scorer(Model& model, std::span<const Recipe> recipes, ScoreBook& book,
@@ -122,27 +117,17 @@ std::vector<Scorer::Turn> Scorer::TurnsOf(const Passage& passage) const {
   const uint64_t always =
       BytesOf(exact_, tokens) +
       2 * sizeof(float) * static_cast<uint64_t>(model_.vocab().size()) * kScoredChunkTokens;
-  std::vector<Turn> turns;
-  uint64_t bytes = 0;
+  Turns<const LaneSpec*> turns(options_.memory_bytes, always);
   for (const LaneSpec& spec : specs_) {
     if (book_.Find(id, spec.name) != nullptr || failures_.contains(spec.name)) continue;
-    const uint64_t more = BytesOf(spec, tokens);
-    if (turns.empty() || turns.back().size() == kLanesAtOnce ||
-        bytes + more > options_.memory_bytes) {
-      turns.emplace_back();
-      bytes = always;
-    }
-    turns.back().push_back(&spec);
-    bytes += more;
+    turns.Add(&spec, BytesOf(spec, tokens));
   }
-  return turns;
+  return turns.Take();
 }
 
 Status Scorer::Run(std::span<const Passage> passages) {
   for (const Passage& passage : passages) {
-    for (const Turn& turn : TurnsOf(passage)) {
-      all_tokens_ += static_cast<double>((passage.tokens.size() - 1) * (turn.size() + 1));
-    }
+    for (const Turn& turn : TurnsOf(passage)) work_.Expect(passage, turn.size() + 1);
   }
   for (const Passage& passage : passages) {
     for (const Turn& turn : TurnsOf(passage)) {
@@ -167,10 +152,10 @@ Status Scorer::Feed(const Chunk& chunk, Lane& exact, std::vector<OpenLane>& lane
   const std::span<const float> exact_logits = exact.Feed(model_, chunk.tokens, outputs);
   if (!exact.status().ok()) return exact.status();
   exact_logits_.Set(exact_logits, chunk.targets);
-  Advance(chunk.tokens.size());
+  work_.Report(chunk, options_.on_progress);
   for (auto& [spec, lane] : lanes) {
     lane->Score(exact_logits_, lane->Feed(model_, chunk.tokens, outputs));
-    Advance(chunk.tokens.size());
+    work_.Report(chunk, options_.on_progress);
   }
   return OkStatus();
 }
@@ -186,11 +171,6 @@ Status Scorer::Keep(const Passage& passage, std::vector<OpenLane>& lanes) {
     }
   }
   return book_.Save();
-}
-
-void Scorer::Advance(size_t tokens) {
-  done_tokens_ += static_cast<double>(tokens);
-  if (options_.on_progress) options_.on_progress(std::min(1.0, done_tokens_ / all_tokens_));
 }
 
 }  // namespace

@@ -15,9 +15,9 @@ DATA = pathlib.Path(os.environ.get("SHORTHAND_DATA", SOURCE / "../shared/data"))
 STORIES = DATA / "models" / "stories260Ktok512.gguf"
 
 
-def shorthand(*arguments):
+def shorthand(*arguments, **environment):
     return subprocess.run([SHORTHAND, *map(str, arguments)], capture_output=True, text=True,
-                          timeout=120)
+                          timeout=120, env={**os.environ, **environment})
 
 
 @unittest.skipUnless(STORIES.is_file(), "stories260Ktok512.gguf is not in the data folder")
@@ -98,6 +98,31 @@ class EvalTest(unittest.TestCase):
             self.assertIn("| recipe | sink |", markdown.read_text())
             self.assertEqual(markdown.read_text().count("\n| 8bit |"), 2)
             self.assertEqual(markdown.read_text().count("q8_0 failed"), 2)
+
+    def test_rows_of_llama_cpp(self):
+        result = json.loads(self.evaluates("-c", 128, "--windows", 1, "--kv", "8bit", "--weights",
+                                           "native", "--peer", "f16", "--peer", "q8_0", "--json"))
+        ours, f16, q8_0 = result["rows"]
+        self.assertEqual([row["program"] for row in result["rows"]],
+                         ["shorthand", "llama.cpp", "llama.cpp"])
+        self.assertEqual((f16["recipe"], f16["canonical"]), ("llama.cpp f16", "f16"))
+        self.assertEqual((f16["kld_max"], f16["bits"], f16["true_bits"]), (0, 16, 16))
+        self.assertLess(abs(f16["ppl"] / ours["ppl_exact"] - 1), 1e-3)
+        self.assertIn("blocks do not divide its heads", q8_0["error"])
+        self.refuses(2, "no cache type of llama.cpp", "--peer", "4bit")
+
+    def test_the_f32_copy_for_llama_cpp_is_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = ["eval", "-m", STORIES, "-c", 64, "--windows", 1, "--kv", "8bit", "--peer",
+                         "f16", "--json"]
+            first, second = (shorthand(*arguments, SHORTHAND_MODELS=folder) for _ in range(2))
+            copies = os.listdir(pathlib.Path(folder) / "f32")
+        self.assertEqual((first.returncode, second.returncode), (0, 0), first.stderr)
+        self.assertIn("writing an f32 copy", first.stderr)
+        self.assertEqual(second.stderr, "")
+        self.assertEqual(first.stdout, second.stdout)
+        self.assertEqual(len(copies), 1)
+        self.assertTrue(copies[0].startswith("stories260Ktok512-"))
 
     def test_an_offset_skips_tokens(self):
         with tempfile.TemporaryDirectory() as folder:

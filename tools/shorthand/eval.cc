@@ -38,6 +38,8 @@ constexpr const char* kExamples =
     "      two recipes on texts of your own, in two contexts\n"
     "  shorthand eval -m smollm2 --kv 4bit --kv k=u4/ch,v=had:lm4/tok\n"
     "      how much the exact sinks and recent tokens of a recipe help\n"
+    "  shorthand eval -m smollm2 --kv 4bit --kv q4_0_rot --peer q4_0\n"
+    "      llama.cpp's q4_0 cache as llama.cpp computes with it, beside its format here\n"
     "  shorthand eval -m qwen -f book.txt -c 8k --windows 20 --resume qwen.results\n"
     "      hours of work that may be stopped; later with more windows or recipes\n"
     "\n"
@@ -50,6 +52,7 @@ struct Options {
   std::vector<std::string> text_files;
   std::vector<std::string> contexts = {"2048"};
   std::string skipped = "0";
+  std::vector<std::string> peers;
   std::string weights = "f32";
   std::string csv_file;
   std::string markdown_file;
@@ -80,6 +83,11 @@ Status Complete(Options& options) {
     const auto skipped = ParseTokens(options.skipped, kMaxTokens);
     if (!skipped.ok()) return skipped.status();
     request.skipped_tokens = *skipped;
+  }
+  for (const std::string& text : options.peers) {
+    const auto type = ParseLlamaCacheType(text);
+    if (!type.ok()) return type.status();
+    request.peers.push_back(*type);
   }
   request.weights = options.weights == "f32" ? Precision::kF32 : Precision::kNative;
   return OkStatus();
@@ -146,6 +154,14 @@ void DeclareWhat(CLI::App& app, Options& options) {
       ->allow_extra_args(false);
 }
 
+void DeclarePeers(CLI::App& app, Options& options) {
+  app.add_option("--peer", options.peers,
+                 "A cache type of llama.cpp's own, such as q8_0, or q8_0/q4_0 for keys and values; "
+                 "repeat it for several")
+      ->type_name("TYPE")
+      ->allow_extra_args(false);
+}
+
 void DeclareHow(CLI::App& app, Options& options) {
   app.add_option("--weights", options.weights,
                  "f32: expanded; native: as in the file, as its users see it; default f32")
@@ -171,6 +187,7 @@ Runner DeclareEval(CLI::App& app) {
   app.description(kHelp);
   app.footer(kExamples);
   DeclareWhat(app, *options);
+  DeclarePeers(app, *options);
   DeclareHow(app, *options);
   return [options] { return RunEval(*options); };
 }

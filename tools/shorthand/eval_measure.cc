@@ -8,8 +8,10 @@
 
 #include "eval/evaluate.h"
 #include "eval/fingerprint.h"
+#include "eval/peer_scoring.h"
 #include "eval/scoring.h"
 #include "eval/windows.h"
+#include "f32_copy.h"
 #include "model/model.h"
 #include "model_path.h"
 #include "plan/units.h"
@@ -53,6 +55,46 @@ Result<std::vector<TextPassages>> CutTexts(const Vocab& vocab, const EvalRequest
   return texts;
 }
 
+std::vector<Passage> AllPassages(const EvalReport& report) {
+  std::vector<Passage> passages;
+  for (const ContextReport& context : report.contexts) {
+    for (const TextPassages& text : context.texts) {
+      passages.insert(passages.end(), text.passages.begin(), text.passages.end());
+    }
+  }
+  return passages;
+}
+
+// The scores of our caches. The model is there for no longer than that.
+Result<LaneFailures> ScoreOurs(const EvalRequest& request, const std::string& path,
+                               EvalReport& report, ScoreBook& book) {
+  Progress progress("evaluating");
+  const auto model = Model::Load(path, {.precision = request.weights, .threads = request.threads});
+  if (!model.ok()) return model.status();
+  report.shape = (*model)->shape();
+  report.threads = (*model)->threads();
+  for (const int64_t context_tokens : request.contexts) {
+    auto texts = CutTexts((*model)->vocab(), request, context_tokens);
+    if (!texts.ok()) return texts.status();
+    report.contexts.push_back({.tokens = context_tokens, .texts = std::move(*texts)});
+  }
+  return ScoreRecipes(**model, AllPassages(report), request.recipes, book,
+                      {.on_progress = [&progress](double share) { progress.Update(share); }});
+}
+
+Result<LaneFailures> ScoreTheirs(const EvalRequest& request, const std::string& path,
+                                 const EvalReport& report, ScoreBook& book) {
+  if (request.peers.empty()) return LaneFailures{};
+  const auto weights_path = request.weights == Precision::kF32 ? F32CopyOf(path, report.threads)
+                                                               : Result<std::string>(path);
+  if (!weights_path.ok()) return weights_path.status();
+  const auto weights = LoadLlamaWeights(*weights_path);
+  if (!weights.ok()) return weights.status();
+  Progress progress("evaluating llama.cpp");
+  return ScorePeers(*weights, report.threads, report.shape, AllPassages(report), request.peers,
+                    book, {.on_progress = [&progress](double share) { progress.Update(share); }});
+}
+
 }  // namespace
 
 Result<EvalReport> Measure(const EvalRequest& request) {
@@ -60,30 +102,23 @@ Result<EvalReport> Measure(const EvalRequest& request) {
   if (!path.ok()) return path.status();
   auto book = OpenBook(request, *path);
   if (!book.ok()) return book.status();
-  Progress progress("evaluating");
-  const auto model = Model::Load(*path, {.precision = request.weights, .threads = request.threads});
-  if (!model.ok()) return model.status();
-  const Shape& shape = (*model)->shape();
-
-  EvalReport report = {.model = request.model,
-                       .model_name = shape.name,
-                       .weights = request.weights,
-                       .rows = request.recipe_texts};
-  std::vector<Passage> passages;
-  for (const int64_t context_tokens : request.contexts) {
-    auto texts = CutTexts((*model)->vocab(), request, context_tokens);
-    if (!texts.ok()) return texts.status();
-    for (const TextPassages& text : *texts) {
-      passages.insert(passages.end(), text.passages.begin(), text.passages.end());
-    }
-    report.contexts.push_back({.tokens = context_tokens, .texts = std::move(*texts)});
-  }
-  const auto failures =
-      ScoreRecipes(**model, passages, request.recipes, *book,
-                   {.on_progress = [&progress](double share) { progress.Update(share); }});
+  EvalReport report;
+  report.model = request.model;
+  report.weights = request.weights;
+  report.rows = request.recipe_texts;
+  const auto failures = ScoreOurs(request, *path, report, *book);
   if (!failures.ok()) return failures.status();
+  const auto peer_failures = ScoreTheirs(request, *path, report, *book);
+  if (!peer_failures.ok()) return peer_failures.status();
+
+  for (const LlamaCacheType& peer : request.peers) {
+    report.rows.push_back("llama.cpp " + ToString(peer));
+  }
   for (ContextReport& context : report.contexts) {
-    const auto contenders = ContendersOf(shape, request.recipes, context.tokens, *failures);
+    auto contenders = ContendersOf(report.shape, request.recipes, context.tokens, *failures);
+    for (const LlamaCacheType& peer : request.peers) {
+      contenders.push_back(ContenderOf(report.shape, peer, *peer_failures));
+    }
     context.evaluation = Tabulate(context.texts, contenders, *book);
   }
   return report;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "eval/llama_peer.h"
 #include "eval_report.h"
 #include "eval_text.h"
 #include "model/weights.h"
@@ -23,12 +24,14 @@ struct EvalRequest {
   int64_t skipped_tokens = 0;
   std::vector<std::string> recipe_texts = {};  // as given
   std::vector<Recipe> recipes = {};
+  std::vector<LlamaCacheType> peers = {};
   Precision weights = Precision::kF32;
   int threads = 0;
   std::string resume_file = "";  // empty: nothing is kept
 };
 
-// Errors: those of ModelPath, ScoreBook, Model::Load, CutWindows and ScoreRecipes.
+// Errors: those of ModelPath, ScoreBook, Model::Load, CutWindows, ScoreRecipes, F32CopyOf and
+// ScorePeers.
 Result<EvalReport> Measure(const EvalRequest& request);
 
 }  // namespace shorthand

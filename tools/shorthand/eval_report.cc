@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <llama.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -40,7 +41,7 @@ std::string TextLine(const TextPassages& text, int64_t context_tokens) {
 std::string Header(const EvalReport& report, const ContextReport& context) {
   const Evaluation& evaluation = context.evaluation;
   std::string text =
-      fmt::format("{}: {}\n", Styled(Style::kStrong, report.model), report.model_name);
+      fmt::format("{}: {}\n", Styled(Style::kStrong, report.model), report.shape.name);
   for (const TextPassages& passages : context.texts) {
     text += Line("text", TextLine(passages, context.tokens));
   }
@@ -50,7 +51,13 @@ std::string Header(const EvalReport& report, const ContextReport& context) {
                               ? "expanded to f32"
                               : "as in the file: products round activations, see the noise floor");
   text += Line("exact", fmt::format("f16 cache, perplexity {:.4f}", evaluation.ppl_exact));
-  return text + Line("noise floor", FloorLine(evaluation.floor));
+  text += Line("noise floor", FloorLine(evaluation.floor));
+  const auto is_peer = [](const auto& row) { return row.contender.program == Program::kLlama; };
+  if (std::any_of(evaluation.rows.begin(), evaluation.rows.end(), is_peer)) {
+    text += Line("llama.cpp", std::string(llama_version()) +
+                                  ": the same weights; its rows against its own f16 cache");
+  }
+  return text;
 }
 
 std::vector<Cell> RowCells(const std::string& name, const EvaluationRow& row) {
@@ -125,6 +132,7 @@ Json RowJson(const std::string& name, const ContextReport& context, const Evalua
     texts.push_back(TextJson(context.texts[i], row.texts[i]));
   }
   return {{"recipe", name},
+          {"program", contender.program == Program::kLlama ? "llama.cpp" : "shorthand"},
           {"canonical", contender.canonical},
           {"context", context.tokens},
           {"bits", known(contender.bits)},
@@ -160,7 +168,7 @@ Json ContextJson(const EvalReport& report, const ContextReport& context) {
           {"tokens", evaluation.positions},
           {"floor", FloorJson(evaluation)},
           {"rows", std::move(rows)},
-          {"model_name", report.model_name},
+          {"model_name", report.shape.name},
           {"text", fmt::format("{}", fmt::join(names, ", "))},
           {"weights", WeightsName(report.weights)},
           {"protocol", "streaming"}};

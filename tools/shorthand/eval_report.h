@@ -11,6 +11,7 @@
 
 #include "eval/evaluate.h"
 #include "model/weights.h"
+#include "shorthand/shape.h"
 
 namespace shorthand {
 
@@ -25,8 +26,9 @@ struct ContextReport {
 
 // What was measured, and on what.
 struct EvalReport {
-  std::string model;       // as given
-  std::string model_name;  // as the file says
+  std::string model;  // as given
+  Shape shape = {};
+  int threads = 0;
   Precision weights = Precision::kF32;
   std::vector<std::string> rows;  // names of the contenders, as given
   std::vector<ContextReport> contexts = {};

@@ -28,12 +28,6 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-fs::path ModelsFolder() {
-  const std::string folder = Environment("SHORTHAND_MODELS");
-  return folder.empty() ? fs::path(Environment("HOME")) / ".cache/shorthand/models"
-                        : fs::path(folder);
-}
-
 bool IsFile(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);
@@ -73,6 +67,11 @@ Status Fetch(std::string name) {
 
 }  // namespace
 
+std::string ModelsFolder() {
+  const std::string folder = Environment("SHORTHAND_MODELS");
+  return folder.empty() ? Environment("HOME") + "/.cache/shorthand/models" : folder;
+}
+
 Result<std::string> ModelPath(const std::string& model) {
   if (IsFile(model)) return model;
   if (std::find(kShortNames.begin(), kShortNames.end(), model) == kShortNames.end()) {
@@ -80,7 +79,7 @@ Result<std::string> ModelPath(const std::string& model) {
         fmt::format("there is no model file {}; give a path of a GGUF file or one of {}", model,
                     fmt::join(kShortNames, ", ")));
   }
-  const fs::path path = ModelsFolder() / (model + ".gguf");
+  const fs::path path = fs::path(ModelsFolder()) / (model + ".gguf");
   if (!IsFile(path)) {
     if (Status status = Fetch(model); !status.ok()) return status;
   }

@@ -10,6 +10,9 @@
 
 namespace shorthand {
 
+// Where models are kept: $SHORTHAND_MODELS, else ~/.cache/shorthand/models.
+std::string ModelsFolder();
+
 // The path of an existing file. A short name is looked for in $SHORTHAND_MODELS, else in
 // ~/.cache/shorthand/models, and fetched if it is not there, with progress on stderr.
 // Errors: kNotFound for what is neither; kFailedPrecondition if it cannot be fetched.
