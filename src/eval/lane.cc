@@ -33,13 +33,38 @@ std::span<const float> Lane::Feed(Model& model, std::span<const Token> tokens,
 
 Result<std::span<const float>> Lane::Step(Model& model, std::span<const Token> tokens,
                                           std::span<const int32_t> output_rows) {
-  const BatchItem item = {.sequence = sequence_, .tokens = static_cast<int>(tokens.size())};
-  Result<std::unique_ptr<Batch>> batch = cache_->Begin({&item, 1});
+  Result<std::unique_ptr<Batch>> batch = Begin(static_cast<int>(tokens.size()));
   if (!batch.ok()) return batch.status();
   Result<std::span<const float>> logits = model.Forward(**batch, tokens, output_rows);
   if (!logits.ok()) return logits;
   if (Status status = (*batch)->Commit(); !status.ok()) return status;
   return logits;
+}
+
+Result<std::unique_ptr<Batch>> Lane::Begin(int tokens) {
+  const BatchItem item = {.sequence = sequence_, .tokens = tokens};
+  return cache_->Begin({&item, 1});
+}
+
+void Lane::BeginRows(int tokens) {
+  if (!status_.ok()) return;
+  Result<std::unique_ptr<Batch>> batch = Begin(tokens);
+  if (batch.ok()) {
+    rows_ = std::move(*batch);
+  } else {
+    status_ = batch.status();
+  }
+}
+
+void Lane::CopyRows(int layer, const float* k, const float* v) {
+  if (!status_.ok()) return;
+  rows_->Write(layer, k, v, 0, 1);
+  rows_->Seal(layer, 0, 1);
+}
+
+void Lane::EndRows() {
+  if (status_.ok()) status_ = rows_->Commit();
+  rows_.reset();
 }
 
 void Lane::Score(const ExactLogits& exact, std::span<const float> logits) {

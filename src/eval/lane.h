@@ -42,6 +42,13 @@ class Lane {
   std::span<const float> Feed(Model& model, std::span<const Token> tokens,
                               std::span<const int32_t> output_rows);
 
+  // Appends `tokens` tokens whose keys and values were computed elsewhere: Begin, then every layer
+  // that has its own, then End. Nothing after a failure.
+  //   k  [tokens][kv_heads][k_dim], v  [tokens][kv_heads][v_dim]
+  void BeginRows(int tokens);
+  void CopyRows(int layer, const float* k, const float* v);
+  void EndRows();
+
   // Scores the positions of `exact`, whose logits in this lane are `logits`.
   void Score(const ExactLogits& exact, std::span<const float> logits);
 
@@ -49,8 +56,11 @@ class Lane {
   Result<std::span<const float>> Step(Model& model, std::span<const Token> tokens,
                                       std::span<const int32_t> output_rows);
 
+  Result<std::unique_ptr<Batch>> Begin(int tokens);
+
   Status status_;
   std::unique_ptr<Cache> cache_;
+  std::unique_ptr<Batch> rows_;  // between BeginRows and EndRows
   SequenceId sequence_ = 0;
   std::vector<PositionScore> scores_;
 };

@@ -64,6 +64,8 @@ class Scorer {
   std::vector<Turn> TurnsOf(const Passage& passage) const;
   Status RunTurn(const Passage& passage, const Turn& turn);
   Status Feed(const Chunk& chunk, Lane& exact, std::vector<OpenLane>& lanes);
+  // Feeds the exact lane alone; the others take over its keys and values.
+  Status FeedExactly(const Chunk& chunk, Lane& exact, std::vector<OpenLane>& lanes);
   // Lanes' results into the book.
   Status Keep(const Passage& passage, std::vector<OpenLane>& lanes);
 
@@ -142,7 +144,9 @@ Status Scorer::RunTurn(const Passage& passage, const Turn& turn) {
   std::vector<OpenLane> lanes;
   for (const LaneSpec* spec : turn) lanes.push_back({spec, Open(*spec)});
   for (const Chunk& chunk : ChunksOf(passage)) {
-    if (Status status = Feed(chunk, *exact, lanes); !status.ok()) return status;
+    const bool exactly = options_.protocol == Protocol::kPaper && chunk.targets.empty();
+    const Status status = exactly ? FeedExactly(chunk, *exact, lanes) : Feed(chunk, *exact, lanes);
+    if (!status.ok()) return status;
   }
   return Keep(passage, lanes);
 }
@@ -158,6 +162,24 @@ Status Scorer::Feed(const Chunk& chunk, Lane& exact, std::vector<OpenLane>& lane
     work_.Report(chunk, options_.on_progress);
   }
   return OkStatus();
+}
+
+Status Scorer::FeedExactly(const Chunk& chunk, Lane& exact, std::vector<OpenLane>& lanes) {
+  for (auto& [spec, lane] : lanes) lane->BeginRows(static_cast<int>(chunk.tokens.size()));
+  std::vector<float> keys;
+  model_.Observe([&](const ObservedRows& seen) {
+    if (seen.input == AttentionInput::kKeys) keys.assign(seen.rows.begin(), seen.rows.end());
+    if (seen.input != AttentionInput::kValues) return;
+    for (auto& [spec, lane] : lanes) lane->CopyRows(seen.layer, keys.data(), seen.rows.data());
+  });
+  exact.Feed(model_, chunk.tokens, {});
+  model_.Observe({});
+  work_.Report(chunk, options_.on_progress);
+  for (auto& [spec, lane] : lanes) {
+    lane->EndRows();
+    work_.Report(chunk, options_.on_progress);
+  }
+  return exact.status();
 }
 
 Status Scorer::Keep(const Passage& passage, std::vector<OpenLane>& lanes) {

@@ -29,7 +29,16 @@ inline constexpr const char* kF32CacheLane = "floor: f32 cache";
 // A recipe's lane. Recipes with the same canonical text share it.
 inline std::string LaneOf(const Recipe& recipe) { return recipe.ToString(); }
 
+enum class Protocol {
+  // Every position reads the cache as decoding would, those that are not scored, too.
+  kStreaming,
+  // What comes before the first scored position is attended exactly and sealed once: every cache
+  // gets the exact cache's keys and values of it. Only what follows goes through the lane's cache.
+  kPaper,
+};
+
 struct ScoreOptions {
+  Protocol protocol = Protocol::kStreaming;
   // For the caches and logits that are held at once; the exact cache and one other always are.
   uint64_t memory_bytes = uint64_t{2} << 30;
   // Called now and then with the share of the work that is done, 0 to 1. May be empty.

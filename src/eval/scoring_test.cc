@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
+#include <numeric>
 #include <string>
+#include <utility>
 
 #include "eval/evaluate.h"
 #include "eval/windows.h"
@@ -121,6 +124,80 @@ TEST_F(ScoringTest, EqualRecipesShareALane) {
         ++calls;
       }}).ok());
   EXPECT_EQ(calls, 2 * 4);  // exact, the floor's two, one recipe; two chunks
+}
+
+// Keys and values of every layer, as a step over the f16 cache computes them.
+struct SeenRows {
+  std::map<std::pair<int, AttentionInput>, std::vector<float>> rows;
+};
+
+// The logits of `tokens` behind a prompt whose keys and values are given, all in one step.
+std::vector<float> LogitsBehind(Model& model, const Recipe& recipe, const SeenRows& prompt,
+                                int prompt_tokens, std::span<const Token> tokens) {
+  const auto cache = Cache::Open(model.shape(), recipe);
+  const SequenceId sequence = (*cache)->Create();
+  const BatchItem before = {sequence, prompt_tokens};
+  const auto written = (*cache)->Begin({&before, 1});
+  for (int layer = 0; layer < static_cast<int>(model.shape().layers.size()); ++layer) {
+    for (int worker = 0; worker < 3; ++worker) {
+      (*written)->Write(layer, prompt.rows.at({layer, AttentionInput::kKeys}).data(),
+                        prompt.rows.at({layer, AttentionInput::kValues}).data(), worker, 3);
+    }
+    for (int worker = 0; worker < 3; ++worker) (*written)->Seal(layer, worker, 3);
+  }
+  EXPECT_TRUE((*written)->Commit().ok());
+  const BatchItem behind = {sequence, static_cast<int>(tokens.size())};
+  const auto batch = (*cache)->Begin({&behind, 1});
+  std::vector<int32_t> outputs(tokens.size());
+  std::iota(outputs.begin(), outputs.end(), 0);
+  const auto logits = model.Forward(**batch, tokens, outputs);
+  EXPECT_TRUE(logits.ok()) << logits.status().message();
+  return {logits->begin(), logits->end()};
+}
+
+TEST_F(ScoringTest, InThePaperProtocolThePromptIsExact) {
+  constexpr int kPrompt = 300, kTokens = 420;
+  Passage passage = Windows(kTokens, 1)[0];
+  passage.first_scored = kPrompt;
+  const auto recipes = Recipes({"f16", "2bit", "k=u3/ch,v=i4/tok"});
+  ScoreBook paper, streaming;
+  ASSERT_TRUE(
+      ScoreRecipes(*model_, {&passage, 1}, recipes, paper, {.protocol = Protocol::kPaper}).ok());
+  ASSERT_TRUE(ScoreRecipes(*model_, {&passage, 1}, recipes, streaming).ok());
+
+  SeenRows seen;
+  model_->Observe([&seen](const ObservedRows& rows) {
+    seen.rows[{rows.layer, rows.input}] = {rows.rows.begin(), rows.rows.end()};
+  });
+  const auto cache = Cache::Open(model_->shape(), recipes[0]);
+  const BatchItem item = {(*cache)->Create(), kPrompt};
+  const auto batch = (*cache)->Begin({&item, 1});
+  const std::span<const Token> tokens = passage.tokens;
+  ASSERT_TRUE(model_->Forward(**batch, tokens.first(kPrompt), {}).ok());
+  model_->Observe({});
+
+  const auto scored = tokens.subspan(kPrompt, kTokens - 1 - kPrompt);
+  ExactLogits exact(model_->vocab().size(), 1);
+  exact.Set(LogitsBehind(*model_, recipes[0], seen, kPrompt, scored), tokens.subspan(kPrompt + 1));
+  const std::string id = PassageId(passage);
+  for (const Recipe& recipe : recipes) {
+    std::vector<PositionScore> expected;
+    exact.Compare(LogitsBehind(*model_, recipe, seen, kPrompt, scored), expected);
+    const auto& found = *paper.Find(id, LaneOf(recipe));
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i].kl, expected[i].kl) << i;
+  }
+  // The exact cache itself is the same in both protocols; coded caches lose less behind an exact
+  // prompt.
+  const auto mean = [&](const ScoreBook& book, size_t recipe) {
+    return Summarize(*book.Find(id, LaneOf(recipes[recipe]))).kl_mean;
+  };
+  EXPECT_EQ(mean(paper, 0), 0);
+  EXPECT_EQ(Summarize(*paper.Find(id, LaneOf(recipes[1]))).ppl_exact,
+            Summarize(*streaming.Find(id, LaneOf(recipes[1]))).ppl_exact);
+  EXPECT_GT(mean(paper, 1), 0);
+  EXPECT_LT(mean(paper, 1), mean(streaming, 1));
+  EXPECT_LT(mean(paper, 2), mean(streaming, 2));
 }
 
 TEST_F(ScoringTest, PassagesDifferByTokensAndByWhatIsScored) {

@@ -99,6 +99,20 @@ class EvalTest(unittest.TestCase):
             self.assertEqual(markdown.read_text().count("\n| 8bit |"), 2)
             self.assertEqual(markdown.read_text().count("q8_0 failed"), 2)
 
+    def test_the_paper_protocol(self):
+        text = DATA / "text" / "tinystories_sample_en.txt"
+        arguments = ["-f", text, "-c", 128, "--windows", 1, "--prompt", 100, "--kv", "f16", "--kv",
+                     "2bit", "--json"]
+        streaming = json.loads(self.evaluates(*arguments))
+        paper = json.loads(self.evaluates(*arguments, "--paper"))
+        self.assertEqual((streaming["protocol"], paper["protocol"]), ("streaming", "paper"))
+        self.assertEqual((paper["first_scored"], paper["tokens"]), (100, 27))
+        self.assertEqual(paper["rows"][0]["kld_max"], 0)
+        self.assertEqual(paper["rows"][0]["ppl"], streaming["rows"][0]["ppl"])
+        self.assertIn("paper: ", self.evaluates(*arguments[:-1], "--paper"))
+        self.refuses(2, "--peer or --paper", "--paper", "--peer", "q8_0")
+        self.refuses(1, "leaves nothing to score", "-c", 64, "--prompt", 63)
+
     def test_rows_of_llama_cpp(self):
         result = json.loads(self.evaluates("-c", 128, "--windows", 1, "--kv", "8bit", "--weights",
                                            "native", "--peer", "f16", "--peer", "q8_0", "--json"))

@@ -26,7 +26,8 @@ constexpr const char* kHelp =
     "A text is cut into consecutive windows. Each is fed from an empty sequence, its first "
     "token\n"
     "being the begin token where the model has one, and the second half of its positions is\n"
-    "scored. Every position reads the cache as decoding would. Weights are expanded to f32:\n"
+    "scored. Every position reads the cache as decoding would, unless --paper is given. Weights "
+    "are expanded to f32:\n"
     "quantized products round activations, which would drown small differences. The noise floor\n"
     "above the table says what a change that means nothing costs.";
 
@@ -52,6 +53,8 @@ struct Options {
   std::vector<std::string> text_files;
   std::vector<std::string> contexts = {"2048"};
   std::string skipped = "0";
+  std::string prompt;
+  bool paper = false;
   std::vector<std::string> peers;
   std::string weights = "f32";
   std::string csv_file;
@@ -83,6 +86,16 @@ Status Complete(Options& options) {
     const auto skipped = ParseTokens(options.skipped, kMaxTokens);
     if (!skipped.ok()) return skipped.status();
     request.skipped_tokens = *skipped;
+  }
+  if (!options.prompt.empty()) {
+    const auto prompt = ParseTokens(options.prompt, kMaxTokens);
+    if (!prompt.ok()) return prompt.status();
+    request.prompt_tokens = *prompt;
+  }
+  if (options.paper) request.protocol = Protocol::kPaper;
+  if (options.paper && !options.peers.empty()) {
+    return InvalidArgument(
+        "llama.cpp cannot fill a quantized cache from an exact prompt; give --peer or --paper");
   }
   for (const std::string& text : options.peers) {
     const auto type = ParseLlamaCacheType(text);
@@ -147,6 +160,11 @@ void DeclareWhat(CLI::App& app, Options& options) {
       ->check(CLI::Range(int64_t{1}, kMaxTokens).description(""));
   app.add_option("--offset", options.skipped, "Tokens of a text before its first window; default 0")
       ->type_name("N");
+  app.add_option("--prompt", options.prompt,
+                 "Tokens of a window before the first one that is scored; default half of them")
+      ->type_name("N");
+  app.add_flag("--paper", options.paper,
+               "Attend the prompt exactly and seal it at its end, as publications do");
   app.add_option("--kv", options.request.recipe_texts,
                  "A recipe; repeat it for several. Default: llama.cpp's, published ones, 8bit to "
                  "2bit")

@@ -31,13 +31,22 @@ Result<ScoreBook> OpenBook(const EvalRequest& request, const std::string& model_
   return ScoreBook::Open(request.resume_file,
                          {{"the model file of fingerprint", *model},
                           {"weights", std::string(WeightsName(request.weights))},
-                          {"the protocol", "streaming"},
+                          {"the protocol", std::string(ProtocolName(request.protocol))},
                           {"kernels for", target->name}});
 }
 
 // The windows of every text in one context.
 Result<std::vector<TextPassages>> CutTexts(const Vocab& vocab, const EvalRequest& request,
                                            int64_t context_tokens) {
+  const int64_t first_scored =
+      request.prompt_tokens > 0 ? request.prompt_tokens : FirstScored(context_tokens);
+  if (first_scored > context_tokens - 2) {
+    return InvalidArgument(
+        fmt::format("a prompt of {} tokens leaves nothing to score of windows of {}; give a "
+                    "shorter prompt or a "
+                    "longer context",
+                    first_scored, context_tokens));
+  }
   std::vector<TextPassages> texts;
   for (const EvalText& text : request.texts) {
     auto windows =
@@ -50,7 +59,7 @@ Result<std::vector<TextPassages>> CutTexts(const Vocab& vocab, const EvalRequest
       fmt::print(stderr, "shorthand: {} ends after {} of {} windows of {} tokens\n", text.name,
                  windows->size(), request.windows, FormatTokens(context_tokens));
     }
-    texts.push_back({text.name, PassagesOf(std::move(*windows), FirstScored(context_tokens))});
+    texts.push_back({text.name, PassagesOf(std::move(*windows), first_scored)});
   }
   return texts;
 }
@@ -79,7 +88,8 @@ Result<LaneFailures> ScoreOurs(const EvalRequest& request, const std::string& pa
     report.contexts.push_back({.tokens = context_tokens, .texts = std::move(*texts)});
   }
   return ScoreRecipes(**model, AllPassages(report), request.recipes, book,
-                      {.on_progress = [&progress](double share) { progress.Update(share); }});
+                      {.protocol = request.protocol,
+                       .on_progress = [&progress](double share) { progress.Update(share); }});
 }
 
 Result<LaneFailures> ScoreTheirs(const EvalRequest& request, const std::string& path,
@@ -105,6 +115,7 @@ Result<EvalReport> Measure(const EvalRequest& request) {
   EvalReport report;
   report.model = request.model;
   report.weights = request.weights;
+  report.protocol = request.protocol;
   report.rows = request.recipe_texts;
   const auto failures = ScoreOurs(request, *path, report, *book);
   if (!failures.ok()) return failures.status();

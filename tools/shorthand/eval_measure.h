@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "eval/llama_peer.h"
+#include "eval/scoring.h"
 #include "eval_report.h"
 #include "eval_text.h"
 #include "model/weights.h"
@@ -22,6 +23,8 @@ struct EvalRequest {
   std::vector<int64_t> contexts = {};
   int64_t windows = 0;  // of each text in each context
   int64_t skipped_tokens = 0;
+  int64_t prompt_tokens = 0;  // before the first scored position; 0: half a window
+  Protocol protocol = Protocol::kStreaming;
   std::vector<std::string> recipe_texts = {};  // as given
   std::vector<Recipe> recipes = {};
   std::vector<LlamaCacheType> peers = {};

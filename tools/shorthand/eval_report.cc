@@ -45,8 +45,11 @@ std::string Header(const EvalReport& report, const ContextReport& context) {
   for (const TextPassages& passages : context.texts) {
     text += Line("text", TextLine(passages, context.tokens));
   }
-  text += Line("scored",
-               fmt::format("{} positions, the second half of each window", evaluation.positions));
+  text += Line("scored", fmt::format("{} positions, from {} on in each window",
+                                     evaluation.positions, context.first_scored()));
+  text += Line("protocol", report.protocol == Protocol::kPaper
+                               ? "paper: the tokens before them are attended exactly, then sealed"
+                               : "streaming: every token reads the cache as decoding would");
   text += Line("weights", report.weights == Precision::kF32
                               ? "expanded to f32"
                               : "as in the file: products round activations, see the noise floor");
@@ -171,13 +174,18 @@ Json ContextJson(const EvalReport& report, const ContextReport& context) {
           {"model_name", report.shape.name},
           {"text", fmt::format("{}", fmt::join(names, ", "))},
           {"weights", WeightsName(report.weights)},
-          {"protocol", "streaming"}};
+          {"protocol", ProtocolName(report.protocol)},
+          {"first_scored", context.first_scored()}};
 }
 
 }  // namespace
 
 std::string_view WeightsName(Precision weights) {
   return weights == Precision::kF32 ? "f32" : "native";
+}
+
+std::string_view ProtocolName(Protocol protocol) {
+  return protocol == Protocol::kStreaming ? "streaming" : "paper";
 }
 
 int64_t ContextReport::windows() const {
@@ -202,10 +210,11 @@ std::string EvalTable(const EvalReport& report) {
   }
   if (!report.any_row()) return text;
   return text +
-         "\nKL in nats against the exact cache, every position read through the cache; +- is the\n"
-         "standard error of its mean. The first `sink` tokens, the last `recent` and the page "
-         "being\n"
-         "written stay exact: compare rows in which they agree.\n";
+         "\nKL in nats against the exact cache; +- is the standard error of its mean. The first "
+         "`sink`\n"
+         "tokens, the last `recent` and the page being written stay exact: compare rows in which "
+         "they\n"
+         "agree.\n";
 }
 
 std::string EvalMarkdown(const EvalReport& report) {
@@ -218,9 +227,10 @@ std::string EvalMarkdown(const EvalReport& report) {
     }
     if (!text.empty()) text += "\n";
     text += fmt::format(
-        "{} ({} weights), {}; {} positions. Exact: perplexity {:.4f}. Noise floor: {}.\n\n",
+        "{} ({} weights), {}; {} positions, {} protocol. Exact: perplexity {:.4f}. Noise floor: "
+        "{}.\n\n",
         report.model, WeightsName(report.weights), fmt::join(texts, "; "), evaluation.positions,
-        evaluation.ppl_exact, FloorLine(evaluation.floor));
+        ProtocolName(report.protocol), evaluation.ppl_exact, FloorLine(evaluation.floor));
     text += RowsTable(report, context).ToMarkdown();
     const std::string failures = FailureLines(report, context);
     if (!failures.empty()) text += "\n" + failures;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "eval/evaluate.h"
+#include "eval/scoring.h"
 #include "model/weights.h"
 #include "shorthand/shape.h"
 
@@ -22,6 +23,7 @@ struct ContextReport {
   Evaluation evaluation = {};
 
   int64_t windows() const;  // of all texts
+  int64_t first_scored() const { return texts.front().passages.front().first_scored; }
 };
 
 // What was measured, and on what.
@@ -30,14 +32,16 @@ struct EvalReport {
   Shape shape = {};
   int threads = 0;
   Precision weights = Precision::kF32;
+  Protocol protocol = Protocol::kStreaming;
   std::vector<std::string> rows;  // names of the contenders, as given
   std::vector<ContextReport> contexts = {};
 
   bool any_row() const;  // whether there are figures
 };
 
-// "f32", "native".
+// "f32", "native"; "streaming", "paper".
 std::string_view WeightsName(Precision weights);
+std::string_view ProtocolName(Protocol protocol);
 
 // A table for each context.
 std::string EvalTable(const EvalReport& report);
