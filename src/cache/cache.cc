@@ -25,12 +25,11 @@ Status UseCalibration(const Shape& shape, const Calibration* calibration, Recipe
         "{} needs statistics of the model's keys and queries; pass a calibration of the model",
         recipe->ToString()));
   }
-  const std::string hash = calibration->Hash();
-  if (!recipe->cal.empty() && !hash.starts_with(recipe->cal)) {
+  *recipe = WithCalibration(std::move(*recipe), *calibration);
+  if (const std::string hash = calibration->Hash(); recipe->cal != hash) {
     return FailedPrecondition(
         fmt::format("the recipe names calibration {}, but {} was given", recipe->cal, hash));
   }
-  recipe->cal = hash;
   return ApplyCalibration(shape, *calibration, groups);
 }
 

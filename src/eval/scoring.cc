@@ -57,7 +57,7 @@ class Scorer {
   };
 
   std::unique_ptr<Lane> Open(const LaneSpec& spec) const {
-    return std::make_unique<Lane>(*spec.shape, spec.recipe);
+    return std::make_unique<Lane>(*spec.shape, spec.recipe, options_.calibration);
   }
   uint64_t BytesOf(const LaneSpec& spec, int64_t tokens) const;
   // The lanes of a passage that the book misses, in the turns that they take.

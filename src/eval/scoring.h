@@ -39,6 +39,8 @@ enum class Protocol {
 
 struct ScoreOptions {
   Protocol protocol = Protocol::kStreaming;
+  // For recipes that need one.
+  const Calibration* calibration = nullptr;
   // For the caches and logits that are held at once; the exact cache and one other always are.
   uint64_t memory_bytes = uint64_t{2} << 30;
   // Called now and then with the share of the work that is done, 0 to 1. May be empty.

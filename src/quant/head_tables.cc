@@ -89,6 +89,11 @@ bool NeedsCalibration(const Recipe& recipe) {
                                          [&](const Override& o) { return needs(o.kv); });
 }
 
+Recipe WithCalibration(Recipe recipe, const Calibration& calibration) {
+  if (recipe.cal.empty() && NeedsCalibration(recipe)) recipe.cal = calibration.Hash();
+  return recipe;
+}
+
 HeadTables KeyTables(const SideFormat& format, const LayerStatistics& layer, int head) {
   HeadTables tables;
   if (format.balance) SetBalance(layer.heads[head], format.padded_dim, &tables);

@@ -31,6 +31,8 @@ struct HeadTables {
 // Whether a side of this recipe needs a calibration.
 bool NeedsCalibration(const Side& side);
 bool NeedsCalibration(const Recipe& recipe);
+// The recipe with the calibration's name, if it needs one and has no name yet.
+Recipe WithCalibration(Recipe recipe, const Calibration& calibration);
 
 // The tables of keys. REQUIRES: the calibration fits the shape; `format` is a side of it.
 HeadTables KeyTables(const SideFormat& format, const LayerStatistics& layer, int head);

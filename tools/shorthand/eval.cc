@@ -181,6 +181,9 @@ void DeclarePeers(CLI::App& app, Options& options) {
 }
 
 void DeclareHow(CLI::App& app, Options& options) {
+  app.add_option("--calibration", options.request.calibration_file,
+                 "Of the model, by `shorthand calibrate`; default: the built-in probe")
+      ->type_name("FILE");
   app.add_option("--weights", options.weights,
                  "f32: expanded; native: as in the file, as its users see it; default f32")
       ->type_name("f32|native")

@@ -13,9 +13,11 @@
 #include "eval/windows.h"
 #include "f32_copy.h"
 #include "model/model.h"
+#include "model_calibration.h"
 #include "model_path.h"
 #include "plan/units.h"
 #include "progress.h"
+#include "quant/head_tables.h"
 #include "shorthand/attention.h"
 
 namespace shorthand {
@@ -74,10 +76,10 @@ std::vector<Passage> AllPassages(const EvalReport& report) {
   return passages;
 }
 
-// The scores of our caches. The model is there for no longer than that.
+// The scores of our caches over `recipes`, which are given the name of their calibration. The model
+// is there for no longer than that.
 Result<LaneFailures> ScoreOurs(const EvalRequest& request, const std::string& path,
-                               EvalReport& report, ScoreBook& book) {
-  Progress progress("evaluating");
+                               std::vector<Recipe>& recipes, EvalReport& report, ScoreBook& book) {
   const auto model = Model::Load(path, {.precision = request.weights, .threads = request.threads});
   if (!model.ok()) return model.status();
   report.shape = (*model)->shape();
@@ -87,8 +89,15 @@ Result<LaneFailures> ScoreOurs(const EvalRequest& request, const std::string& pa
     if (!texts.ok()) return texts.status();
     report.contexts.push_back({.tokens = context_tokens, .texts = std::move(*texts)});
   }
-  return ScoreRecipes(**model, AllPassages(report), request.recipes, book,
+  const auto calibration = CalibrationFor(**model, path, recipes, request.calibration_file);
+  if (!calibration.ok()) return calibration.status();
+  if (*calibration) {
+    for (Recipe& recipe : recipes) recipe = WithCalibration(std::move(recipe), **calibration);
+  }
+  Progress progress("evaluating");
+  return ScoreRecipes(**model, AllPassages(report), recipes, book,
                       {.protocol = request.protocol,
+                       .calibration = PointerTo(*calibration),
                        .on_progress = [&progress](double share) { progress.Update(share); }});
 }
 
@@ -117,7 +126,8 @@ Result<EvalReport> Measure(const EvalRequest& request) {
   report.weights = request.weights;
   report.protocol = request.protocol;
   report.rows = request.recipe_texts;
-  const auto failures = ScoreOurs(request, *path, report, *book);
+  std::vector<Recipe> recipes = request.recipes;
+  const auto failures = ScoreOurs(request, *path, recipes, report, *book);
   if (!failures.ok()) return failures.status();
   const auto peer_failures = ScoreTheirs(request, *path, report, *book);
   if (!peer_failures.ok()) return peer_failures.status();
@@ -126,7 +136,7 @@ Result<EvalReport> Measure(const EvalRequest& request) {
     report.rows.push_back("llama.cpp " + ToString(peer));
   }
   for (ContextReport& context : report.contexts) {
-    auto contenders = ContendersOf(report.shape, request.recipes, context.tokens, *failures);
+    auto contenders = ContendersOf(report.shape, recipes, context.tokens, *failures);
     for (const LlamaCacheType& peer : request.peers) {
       contenders.push_back(ContenderOf(report.shape, peer, *peer_failures));
     }

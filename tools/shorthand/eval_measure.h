@@ -30,7 +30,8 @@ struct EvalRequest {
   std::vector<LlamaCacheType> peers = {};
   Precision weights = Precision::kF32;
   int threads = 0;
-  std::string resume_file = "";  // empty: nothing is kept
+  std::string calibration_file = "";  // empty: the built-in probe
+  std::string resume_file = "";       // empty: nothing is kept
 };
 
 // Errors: those of ModelPath, ScoreBook, Model::Load, CutWindows, ScoreRecipes, F32CopyOf and
