@@ -11,7 +11,7 @@ using namespace shorthand;
 int main() {
   Shape shape;  // one layer of 4 query heads that share 2 KV heads of 64 channels
   shape.layers.push_back({.query_heads = 4, .kv_heads = 2, .k_dim = 64, .v_dim = 64});
-  auto recipe = Recipe::Parse("4bit");
+  auto recipe = Recipe::Parse("k=u4/ch,v=had:lm4/tok:ub,sink=4");
   auto cache = Cache::Open(shape, *recipe);
   if (!cache.ok()) return std::puts(cache.status().message().c_str()), 1;
 

@@ -101,7 +101,7 @@ std::string ReadSide(FuzzInput& input, SideKind kind, const Shape& shape) {
   const std::string exact = input.Pick(kExact);
   if (input.Once(8)) return exact;
   for (int i = 0; i < kTries; ++i) {
-    std::string side = input.Pick(EverySide(input.Pick(Registry()))) + input.Pick(kTunes);
+    std::string side = input.Pick(EveryKeySide(input.Pick(Registry()))) + input.Pick(kTunes);
     if (kind == SideKind::kKey && input.Once(4)) side = "mu:" + side;
     if (Fits(side, kind, shape)) return side;
   }

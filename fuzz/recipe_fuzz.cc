@@ -23,7 +23,7 @@ constexpr const char* kOptions[] = {
     ",cal=0a", ",recent=1280000", "@swa,kv=f16", "@-1,k=f16,v=u2/tok"};
 
 std::string ReadSide(FuzzInput& input) {
-  const std::string side = input.Pick(EverySide(input.Pick(Registry())));
+  const std::string side = input.Pick(EveryKeySide(input.Pick(Registry())));
   return input.Pick(kSteps) + side + input.Pick(kTunes);
 }
 

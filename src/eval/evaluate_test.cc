@@ -126,7 +126,8 @@ TEST_F(StoriesEvaluation, PerplexityIsThatOfTheRawLogits) {
 }
 
 TEST_F(StoriesEvaluation, FewerBitsDivergeMore) {
-  constexpr const char* kTexts[] = {"f16", "f32", "8bit", "4bit", "2bit"};
+  constexpr const char* kTexts[] = {"f16", "f32", "k=u8/ch,v=had:i8/tok",
+                                    "k=u4/ch,v=had:lm4/tok,recent=128", "k=rn2/ch,v=had:lm2/tok"};
   double done = 0;
   const auto result =
       Evaluate(*model_, Windows(512, 2), Recipes(kTexts), {.on_progress = [&](double share) {
@@ -161,7 +162,7 @@ TEST_F(StoriesEvaluation, FewerBitsDivergeMore) {
 }
 
 TEST_F(StoriesEvaluation, ARecipeThatDoesNotFitFailsAlone) {
-  constexpr const char* kTexts[] = {"q8_0", "8bit"};  // blocks of 32 in heads of 8
+  constexpr const char* kTexts[] = {"q8_0", "k=u8/ch,v=had:i8/tok"};  // blocks of 32 in heads of 8
   const auto both = Evaluate(*model_, Windows(64, 1), Recipes(kTexts));
   ASSERT_TRUE(both.ok()) << both.status().message();
   EXPECT_THAT(both->rows[0].contender.status.message(), HasSubstr("8"));
@@ -194,7 +195,7 @@ TEST(SmolLM2Evaluation, CostsStayWithinTheirBounds) {
   ASSERT_TRUE(model.ok()) << model.status().message();
   const auto windows = CutWindows((*model)->vocab(), Text("wiki.test.raw"), 512, 2);
   ASSERT_TRUE(windows.ok()) << windows.status().message();
-  constexpr const char* kTexts[] = {"q8_0", "4bit"};
+  constexpr const char* kTexts[] = {"q8_0", "k=u4/ch,v=had:lm4/tok,recent=128"};
   const auto result = Evaluate(**model, PassagesOf(*windows, FirstScored(512)), Recipes(kTexts));
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_LT(result->floor.scaled_query.kl_mean, 1e-6);

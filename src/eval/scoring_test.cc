@@ -73,8 +73,9 @@ void ExpectEqual(const ScoreBook& a, const ScoreBook& b, std::span<const Passage
 }
 
 TEST_F(ScoringTest, ResumedWithMoreRecipesAndWindowsIsTheSameAsAtOnce) {
-  const auto few = Recipes({"8bit"});
-  const auto all = Recipes({"8bit", "4bit", "2bit"});
+  const auto few = Recipes({"k=u8/ch,v=had:i8/tok"});
+  const auto all =
+      Recipes({"k=u8/ch,v=i8/tok", "k=u4/ch,v=had:lm4/tok,recent=128", "k=rn2/ch,v=i4/tok"});
   const auto windows = Windows(300, 3);
   ScoreBook at_once;
   ASSERT_TRUE(ScoreRecipes(*model_, windows, all, at_once).ok());
@@ -91,7 +92,7 @@ TEST_F(ScoringTest, ResumedWithMoreRecipesAndWindowsIsTheSameAsAtOnce) {
 }
 
 TEST_F(ScoringTest, WhatTheBookHoldsIsNotComputedAgain) {
-  const auto recipes = Recipes({"8bit", "4bit"});
+  const auto recipes = Recipes({"k=u8/ch,v=had:i8/tok", "k=u4/ch,v=had:lm4/tok,recent=128"});
   const auto windows = Windows(64, 2);
   ScoreBook book;
   ASSERT_TRUE(ScoreRecipes(*model_, windows, recipes, book).ok());
@@ -100,13 +101,17 @@ TEST_F(ScoringTest, WhatTheBookHoldsIsNotComputedAgain) {
   ASSERT_TRUE(ScoreRecipes(*model_, windows, recipes, book, count).ok());
   EXPECT_EQ(calls, 0);
   // One lane and the exact one over two chunks of the one window that is new.
-  ASSERT_TRUE(ScoreRecipes(*model_, windows, Recipes({"2bit"}), book).ok());
-  ASSERT_TRUE(ScoreRecipes(*model_, Windows(64, 1), Recipes({"4bit", "5bit"}), book, count).ok());
+  ASSERT_TRUE(ScoreRecipes(*model_, windows, Recipes({"k=rn2/ch,v=had:lm2/tok"}), book).ok());
+  ASSERT_TRUE(ScoreRecipes(*model_, Windows(64, 1),
+                           Recipes({"k=u4/ch,v=had:lm4/tok,recent=128", "k=u5/ch,v=i5/tok"}), book,
+                           count)
+                  .ok());
   EXPECT_EQ(calls, 4);
 }
 
 TEST_F(ScoringTest, TurnsForWantOfMemoryChangeNothing) {
-  const auto recipes = Recipes({"8bit", "4bit", "2bit"});
+  const auto recipes =
+      Recipes({"k=u8/ch,v=i8/tok", "k=u4/ch,v=had:lm4/tok,recent=128", "k=rn2/ch,v=i4/tok"});
   const auto windows = Windows(512, 1);
   ScoreBook at_once, in_turns;
   ASSERT_TRUE(ScoreRecipes(*model_, windows, recipes, at_once).ok());
@@ -115,7 +120,7 @@ TEST_F(ScoringTest, TurnsForWantOfMemoryChangeNothing) {
 }
 
 TEST_F(ScoringTest, EqualRecipesShareALane) {
-  const auto recipes = Recipes({"4bit", "sink=4,recent=128,k=u4/ch,v=had:lm4/tok"});
+  const auto recipes = Recipes({"int4,recent=128", "recent=128,k=u4/tok,v=u4/tok"});
   ASSERT_EQ(LaneOf(recipes[0]), LaneOf(recipes[1]));
   int calls = 0;
   ScoreBook book;
@@ -159,7 +164,8 @@ TEST_F(ScoringTest, InThePaperProtocolThePromptIsExact) {
   constexpr int kPrompt = 300, kTokens = 420;
   Passage passage = Windows(kTokens, 1)[0];
   passage.first_scored = kPrompt;
-  const auto recipes = Recipes({"f16", "2bit", "k=u3/ch,v=i4/tok"});
+  const auto recipes =
+      Recipes({"f16", "k=rn2/ch,v=had:lm2/tok,sink=4,recent=128", "k=u3/ch,v=i4/tok"});
   ScoreBook paper, streaming;
   ASSERT_TRUE(
       ScoreRecipes(*model_, {&passage, 1}, recipes, paper, {.protocol = Protocol::kPaper}).ok());

@@ -109,11 +109,13 @@ class Statistics {
 };
 
 Status CheckTokens(const Model& model, int64_t tokens) {
-  if (tokens < kLeastCalibrationTokens) {
-    return InvalidArgument(fmt::format("a text of {} tokens; calibration takes at least {}", tokens,
-                                       kLeastCalibrationTokens));
-  }
   const int64_t most = model.shape().max_context_tokens;
+  const int64_t least =
+      most > 0 ? std::min(most, kLeastCalibrationTokens) : kLeastCalibrationTokens;
+  if (tokens < std::max<int64_t>(least, kPageTokens)) {
+    return InvalidArgument(
+        fmt::format("a text of {} tokens; calibration takes at least {}", tokens, least));
+  }
   if (most > 0 && tokens > most) {
     return OutOfRange(
         fmt::format("a text of {} tokens; this model was made for {} at most", tokens, most));

@@ -16,8 +16,9 @@
 
 namespace shorthand {
 
-// Fewer tokens make statistics that are worse than none.
-inline constexpr int kLeastCalibrationTokens = 256;
+// Fewer tokens make statistics that are worse than none. Of a model whose context is shorter, all
+// of it will do.
+inline constexpr int64_t kLeastCalibrationTokens = 256;
 
 struct CalibrateOptions {
   std::string model_name;

@@ -1,7 +1,6 @@
 #include "model/probe.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +11,7 @@
 
 #include "base/checksum.h"
 #include "base/mapped_file.h"
+#include "base/replace_file.h"
 #include "model/calibrate.h"
 #include "shorthand/attention.h"
 
@@ -40,16 +40,11 @@ std::optional<Calibration> ReadKept(const fs::path& path, const Shape& shape) {
   return *std::move(calibration);
 }
 
-// Whole or not at all: other processes may read.
+// A probe that cannot be kept is made again.
 void Keep(const fs::path& path, const Calibration& calibration) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  const fs::path unfinished = fmt::format("{}.{}", path.string(), getpid());
-  std::ofstream file(unfinished, std::ios::binary);
-  file << calibration.ToText();
-  file.close();
-  if (file) fs::rename(unfinished, path, error);
-  fs::remove(unfinished, error);
+  (void)ReplaceFile(path.string(), calibration.ToText());
 }
 
 Result<Calibration> Probe(Model& model, const ProbeOptions& options) {

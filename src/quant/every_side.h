@@ -5,6 +5,7 @@
 #define SHORTHAND_QUANT_EVERY_SIDE_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "quant/format.h"
@@ -54,6 +55,13 @@ inline std::vector<std::string> KeySides(const Codec& codec) {
   if (codec.code == Code::kWater) return {"w2.5/ch", "w4/ch", "w5/ch"};
   if (codec.code != Code::kUint || codec.bits > 4) return {};
   return {name + "/ch:hi12.5", name + "/ch32:hi30", name + "/ch:mse:hi99"};
+}
+
+// All of them.
+inline std::vector<std::string> EveryKeySide(const Codec& codec) {
+  std::vector<std::string> sides = EverySide(codec);
+  for (std::string& side : KeySides(codec)) sides.push_back(std::move(side));
+  return sides;
 }
 
 }  // namespace shorthand

@@ -13,12 +13,12 @@ namespace {
 // The table of docs/recipes.md.
 const std::map<std::string, std::string>& Expected() {
   static const std::map<std::string, std::string> expected = {
-      {"8bit", "k=u8/ch,v=had:i8/tok,sink=4"},
-      {"6bit", "k=u6/ch,v=had:i6/tok,sink=4"},
-      {"5bit", "k=u5/ch,v=had:i5/tok,sink=4"},
-      {"4bit", "k=u4/ch,v=had:lm4/tok,sink=4,recent=128"},
-      {"3bit", "k=u3/ch,v=had:lm3/tok,sink=4,recent=128"},
-      {"2bit", "k=rn2/ch,v=had:lm2/tok,sink=4,recent=128"},
+      {"8bit", "k=bal:had:u8/ch,v=had:i8/tok,sink=4"},
+      {"6bit", "k=bal:had:u6/ch,v=had:i6/tok,sink=4"},
+      {"5bit", "k=w5/ch,v=had:i5/tok,sink=4"},
+      {"4bit", "k=w4/ch,v=had:lm4/tok:ub,sink=4,recent=128"},
+      {"3bit", "k=w3/ch,v=had:lm3/tok:ub,sink=4,recent=128"},
+      {"2bit", "k=w2.5/ch,v=had:lm2/tok:ub,sink=4,recent=128"},
       {"f32", "kv=f32"},
       {"f16", "kv=f16"},
       {"bf16", "kv=bf16"},
@@ -80,7 +80,7 @@ TEST(PresetsTest, OptionsReplaceThePresetsOwn) {
   EXPECT_EQ(text("kivi2,recent=256"), "k=u2/ch32,v=u2/tok32,recent=256");
   EXPECT_EQ(text("kivi2,recent=0"), "k=u2/ch32,v=u2/tok32");
   EXPECT_EQ(text("kitty2,sink=0,recent=0"), "k=u2/ch:hi12.5,v=u2/tok");
-  EXPECT_EQ(text("4bit,recent=256,sink=8"), "k=u4/ch,v=had:lm4/tok,sink=8,recent=256");
+  EXPECT_EQ(text("4bit,recent=256,sink=8"), "k=w4/ch,v=had:lm4/tok:ub,sink=8,recent=256");
   EXPECT_EQ(text("int4@swa,kv=f16"), "kv=u4/tok@swa,kv=f16");
 }
 

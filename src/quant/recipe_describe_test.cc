@@ -16,11 +16,11 @@ std::string Words(std::string_view text) {
 TEST(RecipeDescribeTest, SaysWhatIsStored) {
   EXPECT_EQ(Words("f16"), "Keys and values in f16.");
   EXPECT_EQ(Words("q4_0"), "Keys and values in q4_0 blocks; the page being written exact.");
-  EXPECT_EQ(Words("4bit"),
+  EXPECT_EQ(Words("k=u4/ch,v=had:lm4/tok,sink=4,recent=128"),
             "Keys in 4 bits, one scale and offset per channel and page of 128 tokens; values "
             "Hadamard-rotated, in 4-bit Lloyd-Max levels, one scale per token; the first 4 tokens "
             "exact; the page being written and 128 tokens before it exact.");
-  EXPECT_EQ(Words("8bit"),
+  EXPECT_EQ(Words("k=u8/ch,v=had:i8/tok,sink=4"),
             "Keys in 8 bits, one scale and offset per channel and page of 128 tokens; values "
             "Hadamard-rotated, in 8 bits, symmetric, one scale per token; the first 4 tokens "
             "exact; the page being written exact.");

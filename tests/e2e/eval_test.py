@@ -64,7 +64,8 @@ class EvalTest(unittest.TestCase):
             self.evaluates("-c", 64, "--windows", 1, "--kv", "f16", "--kv", "8bit", "--csv", path)
             rows = list(csv.DictReader(path.read_text().splitlines()))
         self.assertEqual([row["recipe"] for row in rows], ["f16", "8bit"])
-        self.assertEqual(rows[1]["canonical"], "k=u8/ch,v=had:i8/tok,sink=4")
+        self.assertRegex(rows[1]["canonical"],
+                         "^k=bal:had:u8/ch,v=had:i8/tok,sink=4,cal=[0-9a-f]{16}$")
         self.assertEqual(float(rows[0]["kld_max"]), 0)
 
     def test_several_texts_and_contexts(self):

@@ -11,6 +11,7 @@ namespace shorthand {
 Runner DeclarePlan(CLI::App& app);
 Runner DeclareRun(CLI::App& app);
 Runner DeclareEval(CLI::App& app);
+Runner DeclareCalibrate(CLI::App& app);
 Runner DeclareInspect(CLI::App& app);
 Runner DeclareBench(CLI::App& app);
 
@@ -20,6 +21,8 @@ constexpr Command kCommands[] = {
     {"plan", "What a model's cache takes, and how it fits into a memory", DeclarePlan},
     {"run", "Text from a model over a quantized cache, once or as a chat", DeclareRun},
     {"eval", "What a quantized cache costs in quality, recipe by recipe", DeclareEval},
+    {"calibrate", "Statistics of a model's keys and queries, for recipes that fit it",
+     DeclareCalibrate},
     {"bench", "How fast attention and whole models are, beside ggml and llama.cpp", DeclareBench},
     {"inspect", "What this machine chose, what a recipe stores", DeclareInspect},
 };

@@ -18,7 +18,7 @@ std::string ReadFile(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// README.md, then docs/*.md by name; those that there are.
+// docs/*.md by name, then README.md, whose figures are made with the others; those that there are.
 std::vector<fs::path> Documents(const fs::path& root) {
   std::vector<fs::path> documents;
   std::error_code error;
@@ -27,7 +27,7 @@ std::vector<fs::path> Documents(const fs::path& root) {
   }
   std::sort(documents.begin(), documents.end());
   if (fs::is_regular_file(root / "README.md", error)) {
-    documents.insert(documents.begin(), root / "README.md");
+    documents.push_back(root / "README.md");
   }
   return documents;
 }

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "base/replace_file.h"
 
 namespace shorthand {
 namespace {
@@ -52,10 +53,7 @@ Status CheckWritable(const std::string& path) {
 
 Status WriteText(const std::string& path, const std::string& text) {
   if (path.empty()) return OkStatus();
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  return file ? OkStatus() : Internal(fmt::format("{} could not be written in full", path));
+  return ReplaceFile(path, text);
 }
 
 }  // namespace shorthand

@@ -7,7 +7,7 @@
 #include "shorthand/recipe.h"
 
 int main() {
-  auto recipe = shorthand::Recipe::Parse("4bit");
+  auto recipe = shorthand::Recipe::Parse("kivi4");
   if (!recipe.ok()) {
     std::fprintf(stderr, "%s\n", recipe.status().message().c_str());
     return 1;
