@@ -22,6 +22,7 @@ std::optional<SealRule> RuleOf(Code code) {
     case Code::kLm:
       return SealRule::kLloydMax;
     case Code::kRn:
+    case Code::kNuq:
       return SealRule::kRangeNormalised;
     case Code::kQ5_1:
     case Code::kQ4_1:
@@ -80,7 +81,7 @@ std::optional<SealJob> SealJobOf(const SideFormat& side, const HeadTables& table
     job.ratio_count = static_cast<int>(ClipRatios(side.bits).size());
   }
   job.zero_code = ZeroCode(side.codec->levels, side.bits);
-  if (side.code == Code::kNf || side.code == Code::kLm || side.code == Code::kRn) {
+  if (side.code >= Code::kNf) {  // a table
     const LevelTable table = LevelTableOf(side.code, side.bits);
     job.levels = table.levels;
     job.step = table.step;

@@ -17,7 +17,7 @@ enum class SealRule : uint8_t {
   kSigned,           // iB: largest magnitude
   kNormalFloat,      // nfB: largest magnitude
   kLloydMax,         // lmB: root mean square, then fitted to the chosen levels
-  kRangeNormalised,  // rnB: middle and half of the range
+  kRangeNormalised,  // rnB, nuqB: middle and half of the range
   kBlockMinimum,     // q4_1 q5_1: least and largest value
   kBlockCentred,     // q4_0 q5_0: the value with the largest magnitude
   kBlockSigned,      // q8_0: largest magnitude

@@ -1,4 +1,4 @@
-// nfB, lmB, rnB: tables of up to 16 levels. docs/formats/table.md
+// nfB, lmB, rnB, nuqB: tables of up to 16 levels. docs/formats/table.md
 #include <array>
 #include <cmath>
 
@@ -79,6 +79,7 @@ void EncodeRangeNormalised(const SideFormat& format, const float* x, int first, 
   const float clip = ClipOf(format);
   ForEachGroup(format, x, first, out, [&](const Group& group) {
     const auto encode = [&](ValueRange range) {
+      if (range.low > range.high) range = {0, 0};  // all values are outliers
       const float scale = RoundToFiniteF16((range.high - range.low) / 2 * quantizer.step());
       const float offset = RoundToFiniteF16((range.high + range.low) / 2);
       quantizer.Encode(group, scale, offset);

@@ -20,10 +20,13 @@ GroupScale EncodeUnsignedLeastError(const Group& group, int bits);
 // codec_water.cc: wN, channels with widths of their own.
 void EncodeWater(const SideFormat& format, const float* x, int first, CodedSide out);
 
-// codec_table.cc: normal-float, Lloyd-Max, range-normalised.
+// codec_table.cc: normal-float, Lloyd-Max, range-normalised (any table).
 void EncodeNormalFloat(const SideFormat& format, const float* x, int first, CodedSide out);
 void EncodeLloydMax(const SideFormat& format, const float* x, int first, CodedSide out);
 void EncodeRangeNormalised(const SideFormat& format, const float* x, int first, CodedSide out);
+
+// codec_nuq.cc: range-normalised with outliers.
+void EncodeNuq(const SideFormat& format, const float* x, int first, CodedSide out);
 
 // codec_fp8.cc
 void EncodeE4m3(const SideFormat& format, const float* x, int first, CodedSide out);

@@ -24,6 +24,8 @@ inline std::vector<std::string> EveryTune(const Codec& codec) {
       return {":mse"};
     case Code::kLm:
       return {":norm", ":ub"};
+    case Code::kNuq:
+      return {":out1"};
     default:
       return {};
   }

@@ -58,6 +58,7 @@ struct SideFormat {
   // channels have `bits`.
   int plane_lines = 0;
   int promoted = 0;  // hiX: channels of each page that get twice the bits
+  int outliers = 0;  // outX: values of each page that are stored apart
   ScaleType scale_type = ScaleType::kF16;
   Side tunes;  // clip, norm, one, ... as written
 
@@ -67,9 +68,14 @@ struct SideFormat {
   bool transformed() const { return balance || hadamard > 0 || planes(); }
   // Whether kernels can read it: codes of one width, values that are scale * level + offset. Other
   // sides are read by UnsealSide alone.
-  bool plain() const { return !grid && !planes(); }
+  bool plain() const { return !grid && !planes() && outliers == 0; }
   // Factors of a grid, as stored.
   int factors() const { return !grid ? 0 : axis == Axis::kChannel ? kPageTokens : padded_dim; }
+  // Where the scale of a token's channel stands in CodedSide.
+  int scale_index(int token, int channel) const {
+    if (axis == Axis::kToken) return channel / group * kPageTokens + token;
+    return axis == Axis::kChannel ? token / group * padded_dim + channel : 0;
+  }
   // Scale groups along the grouped axis: dim / group for kToken, 128 / group for kChannel, else 1.
   int groups() const;
   size_t meta_bytes() const;   // every part of MetaParts (meta.h), padded to 64
@@ -91,7 +97,9 @@ struct CodedSide {
   float* scales = nullptr;
   float* offsets = nullptr;     // same shape; unused unless has_offset
   uint32_t* clipped = nullptr;  // raised by the values that saturated although the scale was given
-  const uint8_t* widths = nullptr;  // of planes: [padded_dim / 4] bits of each quad of channels
+  uint16_t* outlier_places = nullptr;  // [format.outliers] token * padded_dim + channel, ascending
+  float* outlier_values = nullptr;     // [format.outliers] as stored
+  const uint8_t* widths = nullptr;     // of planes: [padded_dim / 4] bits of each quad of channels
 };
 
 // Encodes rows [first, 128) of x [128][padded_dim]; rows before `first` (exact sinks) take no part

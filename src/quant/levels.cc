@@ -51,7 +51,7 @@ LevelTable LevelTableOf(Code code, int bits) {
       return kLm[bits - 2];
     case Code::kRn:
       return kRn[bits - 2];
-    default:
+    default:  // kNf, kNuq
       return kNf[bits - 2];
   }
 }

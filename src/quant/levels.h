@@ -14,13 +14,14 @@
 
 namespace shorthand {
 
-// Levels of nfB, lmB and rnB, ascending. `step` is one integer in units of what the codec
-// normalises by: the group's sigma (lm), half-range (rn) or absolute maximum (nf).
+// Levels of nfB, lmB, rnB and nuqB (those of nfB), ascending. `step` is one integer in units of
+// what the codec normalises by: the group's sigma (lm), half-range (rn, nuq) or absolute maximum
+// (nf).
 struct LevelTable {
   const float* levels;  // [2^bits]
   float step;
 };
-// REQUIRES: code is kNf, kLm or kRn; 2 <= bits <= 4.
+// REQUIRES: code is kNf, kLm, kRn or kNuq; 2 <= bits <= 4.
 LevelTable LevelTableOf(Code code, int bits);
 
 // Code minus 2^(bits-1).

@@ -103,6 +103,8 @@ void WriteMeta(const SideFormat& format, const MetaParts& parts, uint8_t* meta,
       for (int i = 0; i < count; ++i) *to++ = ScaleByte(format.scale_type, from[i]);
     }
   });
+  to = WriteWords(parts.outlier_places, format.outliers, to);
+  to = WriteF16(parts.outlier_values, format.outliers, to);
   std::fill(to, meta + format.meta_bytes(), uint8_t{0});
   const float page_scale = format.scale_type == ScaleType::kPage ? parts.scales[0] : 0.0f;
   (format.kind == SideKind::kKey ? descriptor->k_page_scale : descriptor->v_page_scale) =
@@ -130,6 +132,8 @@ void ReadMeta(const SideFormat& format, const uint8_t* meta, const PageDescripto
     for (int i = 0; to != nullptr && i < count; ++i) to[i] = scale_of[from[i]];
     from += count;
   });
+  from = ReadWords(from, format.outliers, parts.outlier_places);
+  ReadF16(from, format.outliers, parts.outlier_values);
 }
 
 void ReadMeta(const SideFormat& format, const SidePart& part, const uint8_t* page,

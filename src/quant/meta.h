@@ -1,5 +1,5 @@
 // Meta bytes of a sealed side: the mean, the promoted channels, the factors of a grid, scales and
-// offsets, in this order.
+// offsets, outliers, in this order.
 //
 // Thread-safety: pure functions.
 #ifndef SHORTHAND_QUANT_META_H_
@@ -20,6 +20,8 @@ struct MetaParts {
   float* factors = nullptr;      // [format.factors()]
   float* scales = nullptr;       // as in CodedSide
   float* offsets = nullptr;
+  uint16_t* outlier_places = nullptr;  // as in CodedSide
+  float* outlier_values = nullptr;
 };
 
 // Writes meta bytes at `meta`, padding included, and the page scale of kPage formats.

@@ -51,6 +51,8 @@ Workspace CutScratch(const SideFormat& format, void* scratch) {
   work.meta.factors = take(format.factors());
   work.meta.scales = take(ScaleCount(format));
   work.meta.offsets = take(ScaleCount(format));
+  work.meta.outlier_places = reinterpret_cast<uint16_t*>(take(format.outliers));
+  work.meta.outlier_values = take(format.outliers);
   work.codes = at;
   return work;
 }
@@ -134,7 +136,8 @@ SideFormat ExactFormatOf(const SideFormat& side) {
 size_t SealScratchBytes(const SideFormat& format) {
   const int slots = kPageTokens * format.padded_dim;
   return FloatsBytes(slots) + FloatsBytes(format.padded_dim) + FloatsBytes(format.promoted) +
-         FloatsBytes(format.factors()) + 2 * FloatsBytes(ScaleCount(format)) + slots;
+         FloatsBytes(format.factors()) + 2 * FloatsBytes(ScaleCount(format)) +
+         2 * FloatsBytes(format.outliers) + slots;
 }
 
 void SealSide(const SideFormat& format, const HeadTables& tables, const float* x, int first,
@@ -149,9 +152,9 @@ void SealSide(const SideFormat& format, const HeadTables& tables, const float* x
   const HeadTables of_page = PromotedPlanes(format, meta.promoted);
   const HeadTables& planes = format.promoted > 0 ? of_page : tables;
   Reorder(format, planes.order, first, work.x);
-  format.codec->encode(
-      format, work.x, first,
-      {work.codes, meta.scales, meta.offsets, &descriptor->clipped_values, planes.widths.data()});
+  format.codec->encode(format, work.x, first,
+                       {work.codes, meta.scales, meta.offsets, &descriptor->clipped_values,
+                        meta.outlier_places, meta.outlier_values, planes.widths.data()});
   WriteMeta(format, meta, page + part.meta_offset, descriptor);
   Pack(format, planes, work.codes, page + part.codes_offset);
   descriptor->first_token = static_cast<uint32_t>(first);
@@ -163,21 +166,25 @@ void UnsealSide(const SideFormat& format, const HeadTables& tables, const SidePa
   std::vector<uint8_t> codes(kPageTokens * stride);
   std::vector<float> scales(ScaleCount(format)), offsets(ScaleCount(format)), mean(stride);
   std::vector<float> factors(format.factors());
-  std::vector<uint16_t> promoted(format.promoted);
+  std::vector<uint16_t> promoted(format.promoted), outlier_places(format.outliers);
+  std::vector<float> outlier_values(format.outliers);
   ReadMeta(format, page + part.meta_offset, descriptor,
-           {mean.data(), promoted.data(), factors.data(), scales.data(), offsets.data()});
+           {mean.data(), promoted.data(), factors.data(), scales.data(), offsets.data(),
+            outlier_places.data(), outlier_values.data()});
   const HeadTables of_page = PromotedPlanes(format, promoted.data());
   const HeadTables& planes = format.promoted > 0 ? of_page : tables;
   Unpack(format, planes, page + part.codes_offset, codes.data());
+  int outlier = 0;
   for (int t = 0; t < kPageTokens; ++t) {
     float* row = x + t * format.dim;
     for (int c = 0; c < format.dim; ++c) {
-      int at = 0;  // of the scale; kPage has one
-      if (format.axis == Axis::kToken) at = c / format.group * kPageTokens + t;
-      if (format.axis == Axis::kChannel) at = t / format.group * stride + c;
+      const int at = format.scale_index(t, c);
       const int channel = planes.order.empty() ? c : planes.order[c];
       row[channel] = std::fma(scales[at], format.codec->levels[codes[t * stride + c]], offsets[at]);
       if (format.grid) row[channel] *= factors[format.axis == Axis::kChannel ? t : c];
+    }
+    for (; outlier < format.outliers && outlier_places[outlier] / stride == t; ++outlier) {
+      row[outlier_places[outlier] % stride] = outlier_values[outlier];
     }
     if (format.hadamard != kNoHadamard) Hadamard(row, format.dim, format.hadamard);
     if (format.balance) {

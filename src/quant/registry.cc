@@ -26,7 +26,7 @@ Codec Table(uint16_t id, std::string_view name, Code code, int bits, EncodeFn en
           code,
           bits,
           0,
-          code == Code::kRn,
+          code == Code::kRn || code == Code::kNuq,
           ScaleType::kF16,
           encode,
           LevelTableOf(code, bits).levels,
@@ -81,6 +81,9 @@ const auto& Rows() {
       Table(98, "rn2", Code::kRn, 2, EncodeRangeNormalised),
       Table(99, "rn3", Code::kRn, 3, EncodeRangeNormalised),
       Table(100, "rn4", Code::kRn, 4, EncodeRangeNormalised),
+      Table(130, "nuq2", Code::kNuq, 2, EncodeNuq),
+      Table(131, "nuq3", Code::kNuq, 3, EncodeNuq),
+      Table(132, "nuq4", Code::kNuq, 4, EncodeNuq),
   };
   return rows;
 }

@@ -107,6 +107,8 @@ double Bound(const SideFormat& format, const Spread& spread, const Range& range,
       return absolute / spread.top * spread.gap / 2 + rounding;
     case Code::kIq4Nl:  // least squares may move the scale; never beyond a level's worth
       return absolute * .25 + rounding;
+    case Code::kNuq:
+      return width / 2 / spread.top * spread.gap / 2 + rounding;
     case Code::kRn: {  // inside half a gap, outside what the outermost level leaves
       const double step = LevelTableOf(Code::kRn, format.bits).step;
       const double half = width / 2;

@@ -39,9 +39,7 @@ Status CheckSupported(const Side& side) {
   if (side.pre) return Missing("pre");
   if (side.smooth) return Missing("smooth");
   if (side.rot) return Missing("rot");
-  if (side.code == Code::kNuq) return Missing(CodeText(side));
   if (side.cal) return Unimplemented("'cal' needs a calibration, which this build cannot read.");
-  if (side.out.millionths != 0) return Missing("out");
   return OkStatus();
 }
 
@@ -162,6 +160,21 @@ Status ResolvePromoted(const Side& side, SideFormat* format) {
   return OkStatus();
 }
 
+Status ResolveOutliers(const Side& side, SideFormat* format) {
+  constexpr int kMaxDim = 512;  // places are 16-bit words
+  if (side.code != Code::kNuq || format->grid) {
+    return InvalidArgument(
+        "'out' was given where no outliers are kept; nuqB with '/tok', '/tok32', "
+        "'/tok64', '/ch' or '/ch32' takes it.");
+  }
+  if (format->padded_dim > kMaxDim) {
+    return InvalidArgument(fmt::format("'out' takes heads of up to {} channels; this one has {}.",
+                                       kMaxDim, format->dim));
+  }
+  format->outliers = ShareOf(kPageTokens * format->dim, side.out);
+  return OkStatus();
+}
+
 Result<SideFormat> ResolveExact(const Side& side, SideFormat format) {
   if (side.mu || side.hadamard != kNoHadamard || side.axis != Axis::kNone) {
     return InvalidArgument(
@@ -198,6 +211,9 @@ Result<SideFormat> ResolveSide(const Side& side, SideKind kind, int dim) {
   if (side.hi != Decimal{}) {
     if (Status status = ResolvePromoted(side, &format); !status.ok()) return status;
   }
+  if (side.out != Decimal{}) {
+    if (Status status = ResolveOutliers(side, &format); !status.ok()) return status;
+  }
   return format;
 }
 
@@ -214,7 +230,7 @@ size_t SideFormat::meta_bytes() const {
                              : scale_type == ScaleType::kF16 ? sizeof(uint16_t)
                                                              : 1;
   const size_t scales = groups() * width * scale_bytes * (has_offset ? 2 : 1);
-  const size_t words = (mean ? padded_dim : 0) + promoted + factors();
+  const size_t words = (mean ? padded_dim : 0) + promoted + factors() + 2 * outliers;
   const size_t bytes = words * sizeof(uint16_t) + scales;
   return (bytes + 63) / 64 * 64;
 }

@@ -71,6 +71,25 @@ TEST(ResolveTest, PromotedChannelsAreWholeQuads) {
   ExpectRefused(side, SideKind::kKey, 64, StatusCode::kInvalidArgument, "u2, u3 and u4");
 }
 
+TEST(ResolveTest, OutliersAreAShareOfThePage) {
+  const SideFormat nuq = ResolveText("nuq3/ch:out1", SideKind::kKey, 128);
+  EXPECT_EQ(nuq.outliers, 164);  // 163.84
+  EXPECT_FALSE(nuq.plain());
+  EXPECT_EQ(nuq.meta_bytes(), 1216u);  // 2 * 128 * 2 + 164 * 4 = 1168, to the line
+  EXPECT_EQ(ResolveText("nuq4/tok:out0.000001", SideKind::kValue, 64).outliers, 1);
+  EXPECT_EQ(ResolveText("nuq4/tok:out50", SideKind::kValue, 72).outliers, 64 * 72);
+  EXPECT_TRUE(ResolveText("nuq4/tok", SideKind::kValue, 72).plain());
+  Side side = SideOf(Code::kNuq, 4, Axis::kToken);
+  side.out = {1000000};
+  EXPECT_TRUE(ResolveSide(side, SideKind::kKey, 512).ok());
+  ExpectRefused(side, SideKind::kKey, 520, StatusCode::kInvalidArgument, "up to 512 channels");
+  side.axis = Axis::kGrid;
+  ExpectRefused(side, SideKind::kKey, 64, StatusCode::kInvalidArgument, "'out'");
+  side = SideOf(Code::kRn, 4, Axis::kToken);
+  side.out = {1000000};
+  ExpectRefused(side, SideKind::kKey, 64, StatusCode::kInvalidArgument, "nuqB");
+}
+
 TEST(ResolveTest, GridsAreScalesOfOneAxisAndFactorsOfTheOther) {
   const SideFormat key = ResolveText("had:u4/grid", SideKind::kKey, 72);
   EXPECT_TRUE(key.grid);
@@ -170,9 +189,7 @@ TEST(ResolveTest, WhatThisBuildLacksIsNamed) {
   expect("'pre'", [](Side& s) { s.pre = true; });
   expect("'smooth'", [](Side& s) { s.smooth = true; });
   expect("'rot'", [](Side& s) { s.rot = true; });
-  expect("'nuq4'", [](Side& s) { s.code = Code::kNuq; });
   expect("needs a calibration", [](Side& s) { s.cal = true; });
-  expect("'out'", [](Side& s) { s.out = {1000000}; });
 }
 
 TEST(RegistryTest, RowsAreDistinctAndFound) {
@@ -195,7 +212,7 @@ TEST(RegistryTest, IdsNeverChange) {
       {"i4", 36},   {"i5", 37},     {"i6", 38},    {"i8", 40},    {"u2", 50},   {"u3", 51},
       {"u4", 52},   {"u5", 53},     {"u6", 54},    {"u8", 56},    {"nf2", 66},  {"nf3", 67},
       {"w", 60},    {"nf4", 68},    {"lm2", 82},   {"lm3", 83},   {"lm4", 84},  {"rn2", 98},
-      {"rn3", 99},  {"rn4", 100}};
+      {"rn3", 99},  {"rn4", 100},   {"nuq2", 130}, {"nuq3", 131}, {"nuq4", 132}};
   EXPECT_EQ(std::size(ids), Registry().size());
   for (const auto& [name, id] : ids) {
     ASSERT_NE(FindCodec(name), nullptr) << name;
