@@ -149,7 +149,7 @@ class FencedSide {
   }
 
   void Unpack(const KernelTable& kernels) {
-    if (!format_.plain()) return;
+    if (!format_.plain() || format_.planes()) return;
     const int width = format_.axis == Axis::kChannel ? format_.padded_dim : kPageTokens;
     const size_t scales = format_.axis == Axis::kPage ? 1 : size_t(format_.groups()) * width;
     float* scale = memory_.Take<float>(scales);

@@ -66,9 +66,9 @@ struct SideFormat {
   bool planes() const { return plane_lines > 0; }
   // Codes are not in the space of the model, but for a mean.
   bool transformed() const { return balance || hadamard > 0 || planes(); }
-  // Whether kernels can read it: codes of one width, values that are scale * level + offset. Other
-  // sides are read by UnsealSide alone.
-  bool plain() const { return !grid && !planes() && outliers == 0; }
+  // Whether kernels can read it: values that are scale * level + offset, widths that are the same for
+  // all pages. Other sides are read by UnsealSide alone.
+  bool plain() const { return !grid && promoted == 0 && outliers == 0; }
   // Factors of a grid, as stored.
   int factors() const { return !grid ? 0 : axis == Axis::kChannel ? kPageTokens : padded_dim; }
   // Where the scale of a token's channel stands in CodedSide.
