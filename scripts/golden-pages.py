@@ -34,6 +34,7 @@ e4m3/page e5m2/page e4m3/page:one mu:had:e4m3/page
 bal:had:u4/ch bal:u8/ch w4/ch w2.5/ch w3/ch w8/ch
 had:lm2/tok:ub mu:had:lm4/tok:ub lm3/ch32:ub
 had:u4/grid u2/grid lm3/grid u2/ch:hi12.5 u3/ch32:hi30 u2/ch:mse:hi20
+smooth:u4/tok mu:smooth:had:lm4/tok smooth:u2/ch
 nuq2/ch nuq4/tok32 nuq3/ch:out1 had:nuq2/tok:out1 nuq4/ch32:out80
 u4/ch:mse had:u2/tok:mse u5/ch32:mse i3/tok:mse had:i4/tok:mse rn2/ch:mse mu:rn4/tok:mse
 """.split()
@@ -81,7 +82,8 @@ class Format:
         out = next((float(p[3:]) for p in text.split(":") if p.startswith("out")), 0)
         self.out = math.ceil(TOKENS * d * out / 100)
         self.hi = next((float(p[2:]) for p in text.split(":") if p.startswith("hi")), 0)
-        keys_only = self.mu or self.bal or self.planes or self.hi
+        self.smooth = "smooth" in steps
+        keys_only = self.mu or self.smooth or self.bal or self.planes or self.hi
         self.fits = self.fits and not (keys_only and side == "v")
         widths = {"q8_0": 8, "q5_1": 5, "q5_0": 5, "iq4_nl": 4, "e4m3": 8, "e5m2": 8}
         if self.planes:
@@ -113,19 +115,25 @@ class Format:
 
 
 def steps(f, rows, first):
-    """Rows after mean and Hadamard, and the mean."""
-    mean = [0.] * f.d
+    """Rows after all steps, the mean, the factors of smooth."""
+    mean, factors = [0.] * f.d, []
     if f.mu:
         count = TOKENS - first
         mean = [f16(f32(total([r[c] for r in rows[first:]], False) / count)) for c in range(f.d)]
         rows = [[f32(v - m) for v, m in zip(r, mean)] for r in rows]
+    if f.smooth:
+        loudest = [max(abs(v) for v in column) for column in zip(*rows[first:])]
+        for c in range(f.d // 2):
+            m = max(loudest[c], loudest[c + f.d // 2])
+            factors.append(f16(f32(math.sqrt(m))) if m else 1.)
+        rows = [[f32(v / factors[c % (f.d // 2)]) for c, v in enumerate(r)] for r in rows]
     if f.bal:
         rows = [[f32(v * 2. ** (2 - c % 5)) for c, v in enumerate(r)] for r in rows]
     if f.had:
         rows = [hadamard(r, f.had) for r in rows]
     if f.planes:
         rows = [[r[(5 * p + 3) % f.d] for p in range(f.d)] for r in rows]
-    return rows, mean
+    return rows, mean, factors
 
 
 def hadamard(row, block):
@@ -240,7 +248,7 @@ def set_apart(f, rows, first):
     return (places, values), rows
 
 
-def meta_bytes(f, mean, promoted, factors, scales, offsets, apart):
+def meta_bytes(f, mean, smooth, promoted, factors, scales, offsets, apart):
     out = bytearray()
 
     def put(table, g, indices):
@@ -251,6 +259,7 @@ def meta_bytes(f, mean, promoted, factors, scales, offsets, apart):
     parts = [scales, offsets] if f.offset else [scales]
     if f.mu:
         out.extend(b"".join(struct.pack("<e", m) for m in mean + [0.] * (f.padded - f.d)))
+    out.extend(b"".join(struct.pack("<e", v) for v in smooth))
     out.extend(b"".join(struct.pack("<H", c) for c in promoted))
     out.extend(b"".join(struct.pack("<e", v) for v in factors))
     if f.axis == "ch":
@@ -332,17 +341,17 @@ def fnv1a64(data):
 
 def seal(f, first):
     """Meta bytes, code bytes, page scale."""
-    rows, mean = steps(f, inputs(f.d), first)
+    rows, mean, smooth = steps(f, inputs(f.d), first)
     if f.axis != "page":
         rows, factors = grid_side(f, rows, first) if f.grid else (rows, [])
         rows, promoted = promote(f, rows, first) if f.hi else (rows, [])
         apart, rows = set_apart(f, rows, first) if f.out else (([], []), rows)
         codes, scales, offsets = code_side(f, rows, first)
-        meta = meta_bytes(f, mean, promoted, factors, scales, offsets, apart)
+        meta = meta_bytes(f, mean, smooth, promoted, factors, scales, offsets, apart)
         return meta, lines(f, codes), 0.
     coded, scale = fp8_codes(f, rows[first:])
     codes = [[0] * f.padded for _ in range(first)] + [r + [0] * (f.padded - f.d) for r in coded]
-    return meta_bytes(f, mean, [], [], {}, {}, ([], [])), lines(f, codes), scale
+    return meta_bytes(f, mean, smooth, [], [], {}, {}, ([], [])), lines(f, codes), scale
 
 
 def main():

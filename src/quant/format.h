@@ -48,6 +48,7 @@ struct SideFormat {
   int dim = 0;           // D of the model
   int padded_dim = 0;    // D rounded up to a multiple of 16; the rest is zero
   bool mean = false;     // K: the page mean is subtracted and stored in front of the meta
+  bool smooth = false;   // K: channels are divided by a factor that the page stores
   bool balance = false;  // K: channels are divided by the head's balance (head_tables.h)
   int hadamard = 0;      // block length, 0: none. Divides dim.
   Axis axis = Axis::kNone;
@@ -66,9 +67,11 @@ struct SideFormat {
   bool planes() const { return plane_lines > 0; }
   // Codes are not in the space of the model, but for a mean.
   bool transformed() const { return balance || hadamard > 0 || planes(); }
-  // Whether kernels can read it: values that are scale * level + offset, widths that are the same for
-  // all pages. Other sides are read by UnsealSide alone.
-  bool plain() const { return !grid && promoted == 0 && outliers == 0; }
+  // Whether kernels can read it: values that are scale * level + offset, widths that are the same
+  // for all pages. Other sides are read by UnsealSide alone.
+  bool plain() const { return !smooth && !grid && promoted == 0 && outliers == 0; }
+  // Factors of `smooth`, as stored: one for the channels c and c + dim / 2.
+  int smooth_factors() const { return smooth ? dim / 2 : 0; }
   // Factors of a grid, as stored.
   int factors() const { return !grid ? 0 : axis == Axis::kChannel ? kPageTokens : padded_dim; }
   // Where the scale of a token's channel stands in CodedSide.

@@ -93,6 +93,7 @@ void WriteMeta(const SideFormat& format, const MetaParts& parts, uint8_t* meta,
                PageDescriptor* descriptor) {
   uint8_t* to = meta;
   if (format.mean) to = WriteF16(parts.mean, format.padded_dim, to);
+  to = WriteF16(parts.smooth, format.smooth_factors(), to);
   to = WriteWords(parts.promoted, format.promoted, to);
   to = WriteF16(parts.factors, format.factors(), to);
   ForEachRun(format, [&](int part, int index, int count) {
@@ -115,6 +116,7 @@ void ReadMeta(const SideFormat& format, const uint8_t* meta, const PageDescripto
               const MetaParts& parts) {
   const uint8_t* from = meta;
   if (format.mean) from = ReadF16(from, format.padded_dim, parts.mean);
+  from = ReadF16(from, format.smooth_factors(), parts.smooth);
   from = ReadWords(from, format.promoted, parts.promoted);
   from = ReadF16(from, format.factors(), parts.factors);
   if (format.scale_type == ScaleType::kPage && parts.scales != nullptr) {

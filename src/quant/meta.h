@@ -1,5 +1,5 @@
-// Meta bytes of a sealed side: the mean, the promoted channels, the factors of a grid, scales and
-// offsets, outliers, in this order.
+// Meta bytes of a sealed side: the mean, the factors of `smooth`, the promoted channels, the
+// factors of a grid, scales and offsets, outliers, in this order.
 //
 // Thread-safety: pure functions.
 #ifndef SHORTHAND_QUANT_META_H_
@@ -16,6 +16,7 @@ namespace shorthand {
 // others that are not wanted as well.
 struct MetaParts {
   float* mean = nullptr;         // [padded_dim]
+  float* smooth = nullptr;       // [format.smooth_factors()]
   uint16_t* promoted = nullptr;  // [format.promoted]
   float* factors = nullptr;      // [format.factors()]
   float* scales = nullptr;       // as in CodedSide

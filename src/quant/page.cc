@@ -47,6 +47,7 @@ Workspace CutScratch(const SideFormat& format, void* scratch) {
   Workspace work;
   work.x = take(kPageTokens * format.padded_dim);
   work.meta.mean = take(format.padded_dim);
+  work.meta.smooth = take(format.smooth_factors());
   work.meta.promoted = reinterpret_cast<uint16_t*>(take(format.promoted));
   work.meta.factors = take(format.factors());
   work.meta.scales = take(ScaleCount(format));
@@ -67,15 +68,37 @@ void PageMean(const float* x, int stride, int dim, int first, float* mean) {
   for (int c = 0; c < dim; ++c) mean[c] = RoundToFiniteF16(mean[c] / count);
 }
 
+// The factors of `smooth` for x [128][dim] less the mean, over rows first..127, as stored.
+void SmoothFactors(const SideFormat& format, const float* x, int first, const float* mean,
+                   float* factors) {
+  const int half = format.smooth_factors();
+  std::fill_n(factors, half, 0.0f);
+  for (int t = first; t < kPageTokens; ++t) {
+    const float* row = x + t * format.dim;
+    for (int c = 0; c < format.dim; ++c) {
+      factors[c % half] = std::max(factors[c % half], std::fabs(row[c] - mean[c]));
+    }
+  }
+  for (int c = 0; c < half; ++c) {
+    factors[c] = factors[c] == 0 ? 1 : RoundToF16(std::sqrt(factors[c]));
+  }
+}
+
 // Model space -> the space in which codes are chosen, but for the order.
 void ApplySteps(const SideFormat& format, const HeadTables& tables, const float* x, int first,
                 const Workspace& work) {
   float* mean = work.meta.mean;
+  const int half = format.dim / 2;
+  const float* smooth = work.meta.smooth;
   if (format.mean) PageMean(x, format.dim, format.dim, first, mean);
+  if (format.smooth) SmoothFactors(format, x, first, mean, work.meta.smooth);
   for (int t = first; t < kPageTokens; ++t) {
     const float* from = x + t * format.dim;
     float* to = work.x + t * format.padded_dim;
     for (int c = 0; c < format.dim; ++c) to[c] = from[c] - mean[c];
+    if (format.smooth) {
+      for (int c = 0; c < format.dim; ++c) to[c] /= smooth[c % half];
+    }
     if (format.balance) {
       for (int c = 0; c < format.dim; ++c) to[c] *= tables.inverse_balance[c];
     }
@@ -135,7 +158,8 @@ SideFormat ExactFormatOf(const SideFormat& side) {
 
 size_t SealScratchBytes(const SideFormat& format) {
   const int slots = kPageTokens * format.padded_dim;
-  return FloatsBytes(slots) + FloatsBytes(format.padded_dim) + FloatsBytes(format.promoted) +
+  return FloatsBytes(slots) + FloatsBytes(format.padded_dim) +
+         FloatsBytes(format.smooth_factors()) + FloatsBytes(format.promoted) +
          FloatsBytes(format.factors()) + 2 * FloatsBytes(ScaleCount(format)) +
          2 * FloatsBytes(format.outliers) + slots;
 }
@@ -165,12 +189,12 @@ void UnsealSide(const SideFormat& format, const HeadTables& tables, const SidePa
   const int stride = format.padded_dim;
   std::vector<uint8_t> codes(kPageTokens * stride);
   std::vector<float> scales(ScaleCount(format)), offsets(ScaleCount(format)), mean(stride);
-  std::vector<float> factors(format.factors());
+  std::vector<float> smooth(format.smooth_factors()), factors(format.factors());
   std::vector<uint16_t> promoted(format.promoted), outlier_places(format.outliers);
   std::vector<float> outlier_values(format.outliers);
   ReadMeta(format, page + part.meta_offset, descriptor,
-           {mean.data(), promoted.data(), factors.data(), scales.data(), offsets.data(),
-            outlier_places.data(), outlier_values.data()});
+           {mean.data(), smooth.data(), promoted.data(), factors.data(), scales.data(),
+            offsets.data(), outlier_places.data(), outlier_values.data()});
   const HeadTables of_page = PromotedPlanes(format, promoted.data());
   const HeadTables& planes = format.promoted > 0 ? of_page : tables;
   Unpack(format, planes, page + part.codes_offset, codes.data());
@@ -189,6 +213,9 @@ void UnsealSide(const SideFormat& format, const HeadTables& tables, const SidePa
     if (format.hadamard != kNoHadamard) Hadamard(row, format.dim, format.hadamard);
     if (format.balance) {
       for (int c = 0; c < format.dim; ++c) row[c] *= tables.balance[c];
+    }
+    if (format.smooth) {
+      for (int c = 0; c < format.dim; ++c) row[c] *= smooth[c % (format.dim / 2)];
     }
     for (int c = 0; c < format.dim; ++c) row[c] += mean[c];
   }

@@ -37,7 +37,6 @@ Status Missing(std::string_view what) {
 // What the grammar knows and this build does not.
 Status CheckSupported(const Side& side) {
   if (side.pre) return Missing("pre");
-  if (side.smooth) return Missing("smooth");
   if (side.rot) return Missing("rot");
   if (side.cal) return Unimplemented("'cal' needs a calibration, which this build cannot read.");
   return OkStatus();
@@ -54,7 +53,13 @@ Status ResolveSteps(const Side& side, SideKind kind, SideFormat* format) {
   if (side.bal && kind == SideKind::kValue) {
     return InvalidArgument("'bal' was given for values; only keys have a balance.");
   }
+  if (side.smooth && (kind == SideKind::kValue || side.bal)) {
+    return InvalidArgument(
+        "'smooth' was given for values or together with 'bal'; keys take one of "
+        "the two.");
+  }
   format->mean = side.mu;
+  format->smooth = side.smooth;
   format->balance = side.bal;
   const int largest = LargestPowerOfTwoDividing(format->dim);
   const int block = side.hadamard == kHadamardWhole ? largest : side.hadamard;
@@ -230,7 +235,8 @@ size_t SideFormat::meta_bytes() const {
                              : scale_type == ScaleType::kF16 ? sizeof(uint16_t)
                                                              : 1;
   const size_t scales = groups() * width * scale_bytes * (has_offset ? 2 : 1);
-  const size_t words = (mean ? padded_dim : 0) + promoted + factors() + 2 * outliers;
+  const size_t words =
+      (mean ? padded_dim : 0) + smooth_factors() + promoted + factors() + 2 * outliers;
   const size_t bytes = words * sizeof(uint16_t) + scales;
   return (bytes + 63) / 64 * 64;
 }

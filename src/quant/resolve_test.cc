@@ -175,6 +175,12 @@ TEST(ResolveTest, StepsWhereTheyDoNotBelong) {
   ExpectRefused(side, SideKind::kKey, 64, StatusCode::kInvalidArgument, "channel groups");
   side.axis = Axis::kToken;
   ExpectRefused(side, SideKind::kValue, 64, StatusCode::kInvalidArgument, "only keys");
+  side.mu = false;
+  side.smooth = true;
+  EXPECT_TRUE(ResolveSide(side, SideKind::kKey, 64).ok());
+  ExpectRefused(side, SideKind::kValue, 64, StatusCode::kInvalidArgument, "'smooth'");
+  side.bal = true;
+  ExpectRefused(side, SideKind::kKey, 64, StatusCode::kInvalidArgument, "'smooth'");
   Side exact;
   exact.hadamard = kHadamardWhole;
   ExpectRefused(exact, SideKind::kKey, 64, StatusCode::kInvalidArgument, "'f16'");
@@ -187,7 +193,6 @@ TEST(ResolveTest, WhatThisBuildLacksIsNamed) {
     ExpectRefused(side, SideKind::kKey, 64, StatusCode::kUnimplemented, name);
   };
   expect("'pre'", [](Side& s) { s.pre = true; });
-  expect("'smooth'", [](Side& s) { s.smooth = true; });
   expect("'rot'", [](Side& s) { s.rot = true; });
   expect("needs a calibration", [](Side& s) { s.cal = true; });
 }

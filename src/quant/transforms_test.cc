@@ -1,4 +1,4 @@
-// The orders in which numbers are combined: reductions and the Hadamard transform.
+// The orders in which numbers are combined: reductions and the Hadamard transform; smoothing.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -6,7 +6,10 @@
 #include <random>
 #include <vector>
 
+#include "base/half.h"
 #include "quant/hadamard.h"
+#include "quant/meta.h"
+#include "quant/page_test_util.h"
 #include "quant/reduce.h"
 
 namespace shorthand {
@@ -89,6 +92,42 @@ TEST(HadamardTest, LargestPowerOfTwo) {
   EXPECT_EQ(LargestPowerOfTwoDividing(80), 16);
   EXPECT_EQ(LargestPowerOfTwoDividing(96), 32);
   EXPECT_EQ(LargestPowerOfTwoDividing(128), 128);
+}
+
+// docs/formats/page.md: channels c and c + d/2 share the root of their largest magnitude.
+TEST(SmoothTest, FactorsByHand) {
+  std::vector<float> x(kPageTokens * 8);
+  for (int t = 0; t < kPageTokens; ++t) {
+    const float row[] = {1, -9, 0.25f, 0, 4, 2, 0.5f, 0};  // pairs 1 4, -9 2, .25 .5, 0 0
+    for (int c = 0; c < 8; ++c) x[t * 8 + c] = t == 77 ? row[c] : row[c] / 2;
+  }
+  const SealedSide sealed(ResolveText("smooth:u8/tok", SideKind::kKey, 8), x);
+  float factors[4];
+  ReadMeta(sealed.format, sealed.page.data(), sealed.descriptor, {.smooth = factors});
+  EXPECT_EQ(factors[0], 2);
+  EXPECT_EQ(factors[1], 3);
+  EXPECT_EQ(factors[2], RoundToF16(std::sqrt(.5f)));
+  EXPECT_EQ(factors[3], 1);
+  // Without token 77 all magnitudes are half as large.
+  const SealedSide later(sealed.format, x, 78);
+  ReadMeta(later.format, later.page.data(), later.descriptor, {.smooth = factors});
+  EXPECT_EQ(factors[0], RoundToF16(std::sqrt(2.0f)));
+}
+
+// A loud channel spoils the scales of whole tokens; divided by the root of its magnitude it does so
+// less.
+TEST(SmoothTest, LoudChannelsSpoilLess) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(kPageTokens * 64);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = RoundToF16(normal(random) * (i % 64 == 9 ? 60 : 1));
+  const auto error = [&](const char* text) {
+    const std::vector<float> read = SealedSide(ResolveText(text, SideKind::kKey, 64), x).Unsealed();
+    double sum = 0;
+    for (size_t i = 0; i < x.size(); ++i) sum += i % 64 == 9 ? 0 : std::pow(read[i] - x[i], 2);
+    return sum;
+  };
+  EXPECT_LT(error("smooth:u4/tok"), error("u4/tok") / 8);
 }
 
 }  // namespace
