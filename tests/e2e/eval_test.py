@@ -14,6 +14,10 @@ SOURCE = pathlib.Path(os.environ.get("SHORTHAND_SOURCE_DIR", "."))
 DATA = pathlib.Path(os.environ.get("SHORTHAND_DATA", SOURCE / "../shared/data"))
 STORIES = DATA / "models" / "stories260Ktok512.gguf"
 
+MODELS = pathlib.Path(os.environ.get("SHORTHAND_MODELS") or
+                      pathlib.Path.home() / ".cache/shorthand/models")
+SMOLLM2 = MODELS / "smollm2.gguf"
+
 
 def shorthand(*arguments, **environment):
     return subprocess.run([SHORTHAND, *map(str, arguments)], capture_output=True, text=True,
@@ -114,6 +118,22 @@ class EvalTest(unittest.TestCase):
         self.refuses(2, "--peer or --paper", "--paper", "--peer", "q8_0")
         self.refuses(1, "leaves nothing to score", "-c", 64, "--prompt", 63)
 
+    def test_greedy_agreement(self):
+        arguments = ["-c", 64, "--windows", 2, "--kv", "f16", "--kv", "8bit", "--greedy", 40]
+        with tempfile.TemporaryDirectory() as folder:
+            rows_file = pathlib.Path(folder) / "csv"
+            f16, _ = json.loads(self.evaluates(*arguments, "--json", "--csv", rows_file))["rows"]
+            self.assertEqual((f16["greedy"], f16["greedy_mean"]), ([40, 40], 40))
+            row = next(csv.DictReader(rows_file.read_text().splitlines()))
+            self.assertEqual(float(row["greedy_mean"]), 40)
+            self.assertNotIn("greedy", row)
+        self.assertIn("of 40 behind 32", self.evaluates(*arguments))
+        self.refuses(1, "97 tokens behind a prompt of 32", "-c", 64, "--greedy", 97)
+
+    def test_needles_need_room(self):
+        self.refuses(1, "8 needles do not fit into 128 tokens", "-c", 128, "--needle")
+        self.refuses(2, "--depths", "--needle", "--depths", 17)
+
     def test_rows_of_llama_cpp(self):
         result = json.loads(self.evaluates("-c", 128, "--windows", 1, "--kv", "8bit", "--weights",
                                            "native", "--peer", "f16", "--peer", "q8_0", "--json"))
@@ -183,6 +203,22 @@ class EvalTest(unittest.TestCase):
         done = shorthand("eval", "-m", STORIES, "-c", 64, "--kv", "q8_0", "--json")
         self.assertEqual(done.returncode, 1)
         self.assertIsNone(json.loads(done.stdout)["floor"]["q_1e-6"])
+
+
+@unittest.skipUnless(SMOLLM2.is_file(), "smollm2 is not here; scripts/fetch-models smollm2")
+class NeedleTest(unittest.TestCase):
+    def test_needles_are_found_by_depth(self):
+        done = shorthand("eval", "-m", SMOLLM2, "-c", 704, "--windows", 1, "--weights", "native",
+                         "--kv", "2bit", "--needle", "--depths", 2, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row, = json.loads(done.stdout)["rows"]
+        depths = [at["depth"] for at in row["needle"]]
+        self.assertEqual(len(depths), 2)
+        self.assertLess(*depths)
+        self.assertGreaterEqual(depths[0] * 704, 128)
+        # A number that is guessed has 5 ln 10 = 11.5.
+        self.assertGreater(row["needle_log_p_exact"], -6)
+        self.assertLess(row["needle_log_p"], row["needle_log_p_exact"])
 
 
 @unittest.skipUnless(STORIES.is_file(), "stories260Ktok512.gguf is not in the data folder")

@@ -23,13 +23,11 @@ constexpr const char* kHelp =
     "What a quantized cache costs: how far a model's predictions over it are from those over the\n"
     "exact (f16) cache, recipe by recipe, on the same text with the same weights.\n"
     "\n"
-    "A text is cut into consecutive windows. Each is fed from an empty sequence, its first "
-    "token\n"
+    "A text is cut into consecutive windows. Each is fed from an empty sequence, its first token\n"
     "being the begin token where the model has one, and the second half of its positions is\n"
-    "scored. Every position reads the cache as decoding would, unless --paper is given. Weights "
-    "are expanded to f32:\n"
-    "quantized products round activations, which would drown small differences. The noise floor\n"
-    "above the table says what a change that means nothing costs.";
+    "scored. Every position reads the cache as decoding would, unless --paper is given. Weights\n"
+    "are expanded to f32: quantized products round activations, which would drown small\n"
+    "differences. The noise floor above the table says what a change that means nothing costs.";
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -55,6 +53,8 @@ struct Options {
   std::string skipped = "0";
   std::string prompt;
   bool paper = false;
+  bool needle = false;
+  int depths = 8;
   std::vector<std::string> peers;
   std::string weights = "f32";
   std::string csv_file;
@@ -92,6 +92,7 @@ Status Complete(Options& options) {
     if (!prompt.ok()) return prompt.status();
     request.prompt_tokens = *prompt;
   }
+  if (options.needle) request.needles = options.depths;
   if (options.paper) request.protocol = Protocol::kPaper;
   if (options.paper && !options.peers.empty()) {
     return InvalidArgument(
@@ -172,7 +173,18 @@ void DeclareWhat(CLI::App& app, Options& options) {
       ->allow_extra_args(false);
 }
 
-void DeclarePeers(CLI::App& app, Options& options) {
+void DeclareMore(CLI::App& app, Options& options) {
+  app.add_flag(
+      "--needle", options.needle,
+      "Numbers hidden in each window, asked for at its end: how likely the right digits are");
+  app.add_option("--depths", options.depths, "Places at which numbers are hidden; default 8")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMaxNeedles).description(""));
+  app.add_option("--greedy", options.request.greedy_tokens,
+                 "For how many of N tokens behind a window's prompt the likeliest are the exact "
+                 "cache's; 512 or more say something")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, kMaxTokens).description(""));
   app.add_option("--peer", options.peers,
                  "A cache type of llama.cpp's own, such as q8_0, or q8_0/q4_0 for keys and values; "
                  "repeat it for several")
@@ -208,7 +220,7 @@ Runner DeclareEval(CLI::App& app) {
   app.description(kHelp);
   app.footer(kExamples);
   DeclareWhat(app, *options);
-  DeclarePeers(app, *options);
+  DeclareMore(app, *options);
   DeclareHow(app, *options);
   return [options] { return RunEval(*options); };
 }

@@ -8,6 +8,8 @@
 
 #include "eval/evaluate.h"
 #include "eval/fingerprint.h"
+#include "eval/greedy.h"
+#include "eval/needle.h"
 #include "eval/peer_scoring.h"
 #include "eval/scoring.h"
 #include "eval/windows.h"
@@ -72,8 +74,62 @@ std::vector<Passage> AllPassages(const EvalReport& report) {
     for (const TextPassages& text : context.texts) {
       passages.insert(passages.end(), text.passages.begin(), text.passages.end());
     }
+    for (const NeedlePassage& needle : context.needles) passages.push_back(needle.passage);
+    passages.insert(passages.end(), context.greedy.begin(), context.greedy.end());
   }
   return passages;
+}
+
+// The needles in every window.
+Status AddNeedles(const Vocab& vocab, int needles, ContextReport& context) {
+  for (const TextPassages& text : context.texts) {
+    for (const Passage& window : text.passages) {
+      auto hidden = HideNeedles(vocab, window.tokens, needles);
+      if (!hidden.ok()) return hidden.status();
+      context.needles.push_back(std::move(*hidden));
+    }
+  }
+  return OkStatus();
+}
+
+// What the exact cache writes behind the prompt of every window.
+Status AddGreedy(Model& model, int64_t tokens, ContextReport& context) {
+  Progress progress("writing with the exact cache");
+  const auto all = static_cast<double>(context.windows() * tokens);
+  int64_t done = 0;
+  for (const TextPassages& text : context.texts) {
+    for (const Passage& window : text.passages) {
+      const auto prompt = std::span<const Token>(window.tokens).first(window.first_scored);
+      auto passage = ContinueGreedily(model, prompt, tokens,
+                                      [&] { progress.Update(static_cast<double>(++done) / all); });
+      if (!passage.ok()) return passage.status();
+      context.greedy.push_back(std::move(*passage));
+    }
+  }
+  return OkStatus();
+}
+
+// Every passage of one context.
+Result<ContextReport> Prepare(Model& model, const EvalRequest& request, int64_t context_tokens) {
+  auto texts = CutTexts(model.vocab(), request, context_tokens);
+  if (!texts.ok()) return texts.status();
+  ContextReport context = {.tokens = context_tokens, .texts = std::move(*texts)};
+  if (request.needles > 0) {
+    const Status status = AddNeedles(model.vocab(), request.needles, context);
+    if (!status.ok()) return status;
+  }
+  if (request.greedy_tokens > 0) {
+    const Status status = AddGreedy(model, request.greedy_tokens, context);
+    if (!status.ok()) return status;
+  }
+  return context;
+}
+
+void TabulateTasks(const ScoreBook& book, ContextReport& context) {
+  for (const EvaluationRow& row : context.evaluation.rows) {
+    context.needle_rows.push_back(FoundNeedles(context.needles, row.contender.lane, book));
+    context.greedy_rows.push_back(AgreementLengths(context.greedy, row.contender.lane, book));
+  }
 }
 
 // The scores of our caches over `recipes`, which are given the name of their calibration. The model
@@ -85,9 +141,9 @@ Result<LaneFailures> ScoreOurs(const EvalRequest& request, const std::string& pa
   report.shape = (*model)->shape();
   report.threads = (*model)->threads();
   for (const int64_t context_tokens : request.contexts) {
-    auto texts = CutTexts((*model)->vocab(), request, context_tokens);
-    if (!texts.ok()) return texts.status();
-    report.contexts.push_back({.tokens = context_tokens, .texts = std::move(*texts)});
+    auto context = Prepare(**model, request, context_tokens);
+    if (!context.ok()) return context.status();
+    report.contexts.push_back(std::move(*context));
   }
   const auto calibration = CalibrationFor(**model, path, recipes, request.calibration_file);
   if (!calibration.ok()) return calibration.status();
@@ -141,6 +197,7 @@ Result<EvalReport> Measure(const EvalRequest& request) {
       contenders.push_back(ContenderOf(report.shape, peer, *peer_failures));
     }
     context.evaluation = Tabulate(context.texts, contenders, *book);
+    TabulateTasks(*book, context);
   }
   return report;
 }

@@ -25,6 +25,8 @@ struct EvalRequest {
   int64_t skipped_tokens = 0;
   int64_t prompt_tokens = 0;  // before the first scored position; 0: half a window
   Protocol protocol = Protocol::kStreaming;
+  int needles = 0;                             // in each window; 0: none
+  int64_t greedy_tokens = 0;                   // behind the prompt of each window; 0: none
   std::vector<std::string> recipe_texts = {};  // as given
   std::vector<Recipe> recipes = {};
   std::vector<LlamaCacheType> peers = {};

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "eval_tasks_report.h"
 #include "plan/units.h"
 #include "result_files.h"
 #include "terminal.h"
@@ -162,6 +163,7 @@ Json ContextJson(const EvalReport& report, const ContextReport& context) {
   Json rows = Json::array();
   for (size_t i = 0; i < report.rows.size(); ++i) {
     rows.push_back(RowJson(report.rows[i], context, evaluation.rows[i]));
+    AddTaskFields(context, i, rows.back());
   }
   std::vector<std::string> names;
   for (const TextPassages& text : context.texts) names.push_back(text.name);
@@ -207,6 +209,9 @@ std::string EvalTable(const EvalReport& report) {
       text += Header(report, context) + "\n" + RowsTable(report, context).ToString();
     }
     text += FailureLines(report, context);
+    for (const auto& [title, table] : TaskTables(report, context)) {
+      text += "\n" + title + "\n" + table.ToString();
+    }
   }
   if (!report.any_row()) return text;
   return text +
@@ -234,6 +239,9 @@ std::string EvalMarkdown(const EvalReport& report) {
     text += RowsTable(report, context).ToMarkdown();
     const std::string failures = FailureLines(report, context);
     if (!failures.empty()) text += "\n" + failures;
+    for (const auto& [title, table] : TaskTables(report, context)) {
+      text += "\n" + title + ".\n\n" + table.ToMarkdown();
+    }
   }
   return text;
 }
@@ -250,7 +258,7 @@ std::string EvalCsv(const EvalReport& report) {
   for (const ContextReport& context : report.contexts) {
     const Json object = ContextJson(report, context);
     for (Json row : object.at("rows")) {
-      row.erase("texts");
+      for (const char* nested : {"texts", "needle", "greedy"}) row.erase(nested);
       rows.push_back(std::move(row));
     }
   }

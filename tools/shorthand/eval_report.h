@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "eval/evaluate.h"
+#include "eval/needle.h"
 #include "eval/scoring.h"
 #include "model/weights.h"
 #include "shorthand/shape.h"
@@ -21,6 +22,12 @@ struct ContextReport {
   int64_t tokens = 0;  // of a window
   std::vector<TextPassages> texts;
   Evaluation evaluation = {};
+
+  // Empty if they were not asked for; rows [contenders].
+  std::vector<NeedlePassage> needles = {};
+  std::vector<NeedleResult> needle_rows = {};
+  std::vector<Passage> greedy = {};
+  std::vector<std::vector<int64_t>> greedy_rows = {};
 
   int64_t windows() const;  // of all texts
   int64_t first_scored() const { return texts.front().passages.front().first_scored; }
