@@ -2,22 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
+
+#include "eval/parallel.h"
 
 namespace shorthand {
 namespace {
-
-// Calls work(i) for i in [0, count), every `threads`-th on the same thread.
-template <typename Work>
-void ForEach(size_t count, int threads, const Work& work) {
-  const size_t workers = std::min<size_t>(std::max(threads, 1), count);
-  const auto share = [&](size_t worker) {
-    for (size_t i = worker; i < count; i += workers) work(i);
-  };
-  std::vector<std::jthread> others;
-  for (size_t worker = 1; worker < workers; ++worker) others.emplace_back(share, worker);
-  if (workers > 0) share(0);
-}
 
 // Of a mean of `count` values whose squared distances from it sum to `squares`; 0 for one value.
 double StandardError(double squares, double count) {

@@ -206,10 +206,11 @@ class EvalTest(unittest.TestCase):
 
 
 @unittest.skipUnless(SMOLLM2.is_file(), "smollm2 is not here; scripts/fetch-models smollm2")
-class NeedleTest(unittest.TestCase):
+class RealModelTest(unittest.TestCase):
     def test_needles_are_found_by_depth(self):
         done = shorthand("eval", "-m", SMOLLM2, "-c", 704, "--windows", 1, "--weights", "native",
-                         "--kv", "2bit", "--needle", "--depths", 2, "--json")
+                         "--kv", "2bit", "--needle", "--depths", 2, "--json",
+                         OMP_WAIT_POLICY="passive")
         self.assertEqual(done.returncode, 0, done.stderr)
         row, = json.loads(done.stdout)["rows"]
         depths = [at["depth"] for at in row["needle"]]
@@ -219,6 +220,26 @@ class NeedleTest(unittest.TestCase):
         # A number that is guessed has 5 ln 10 = 11.5.
         self.assertGreater(row["needle_log_p_exact"], -6)
         self.assertLess(row["needle_log_p"], row["needle_log_p_exact"])
+
+    def test_the_worst_layer_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rows_file = pathlib.Path(folder) / "csv"
+            done = shorthand("eval", "-m", SMOLLM2, "-c", 200, "--windows", 1, "--weights", "native",
+                             "--kv", "q4_0", "--kv", "f16", "--layers", "--json", "--csv", rows_file,
+                             OMP_WAIT_POLICY="passive")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows = list(csv.DictReader(rows_file.read_text().splitlines()))
+        q4_0, f16 = json.loads(done.stdout)["rows"]
+        layers = q4_0["layers"]
+        self.assertEqual(len(layers), 30)
+        worst = max(range(30), key=lambda i: layers[i]["attention_kl"])
+        self.assertEqual(q4_0["attention_kl_worst_layer"], worst)
+        self.assertEqual(q4_0["attention_kl_worst"], layers[worst]["attention_kl"])
+        self.assertAlmostEqual(q4_0["output_nsr"], sum(l["output_nsr"] for l in layers) / 30)
+        self.assertLess(q4_0["logit_correlation_worst"], q4_0["logit_correlation"])
+        self.assertIsNone(f16["attention_kl"])
+        self.assertEqual(int(rows[0]["attention_kl_worst_layer"]), worst)
+        self.assertNotIn("layers", rows[0])
 
 
 @unittest.skipUnless(STORIES.is_file(), "stories260Ktok512.gguf is not in the data folder")

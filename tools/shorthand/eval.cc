@@ -185,6 +185,8 @@ void DeclareMore(CLI::App& app, Options& options) {
                  "cache's; 512 or more say something")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, kMaxTokens).description(""));
+  app.add_flag("--layers", options.request.layers,
+               "What each recipe does to the attention of every layer, and which is the worst");
   app.add_option("--peer", options.peers,
                  "A cache type of llama.cpp's own, such as q8_0, or q8_0/q4_0 for keys and values; "
                  "repeat it for several")

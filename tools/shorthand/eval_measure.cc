@@ -9,6 +9,7 @@
 #include "eval/evaluate.h"
 #include "eval/fingerprint.h"
 #include "eval/greedy.h"
+#include "eval/layers.h"
 #include "eval/needle.h"
 #include "eval/peer_scoring.h"
 #include "eval/scoring.h"
@@ -109,6 +110,22 @@ Status AddGreedy(Model& model, int64_t tokens, ContextReport& context) {
   return OkStatus();
 }
 
+// On the first window. A recipe that does not fit has no layers, as a row of llama.cpp has none.
+Status AddLayers(Model& model, std::span<const Recipe> recipes, const Calibration* calibration,
+                 ContextReport& context) {
+  const auto capture = CaptureLayers(model, context.texts.front().passages.front().tokens);
+  if (!capture.ok()) return capture.status();
+  context.captured_tokens = capture->tokens;
+  Progress progress("diagnosing layers");
+  for (const Recipe& recipe : recipes) {
+    auto layers = DiagnoseLayers(model.shape(), recipe, calibration, *capture, model.threads());
+    context.layer_rows.push_back(layers.ok() ? std::move(*layers) : std::vector<LayerScore>());
+    progress.Update(static_cast<double>(context.layer_rows.size()) /
+                    static_cast<double>(recipes.size()));
+  }
+  return OkStatus();
+}
+
 // Every passage of one context.
 Result<ContextReport> Prepare(Model& model, const EvalRequest& request, int64_t context_tokens) {
   auto texts = CutTexts(model.vocab(), request, context_tokens);
@@ -130,6 +147,7 @@ void TabulateTasks(const ScoreBook& book, ContextReport& context) {
     context.needle_rows.push_back(FoundNeedles(context.needles, row.contender.lane, book));
     context.greedy_rows.push_back(AgreementLengths(context.greedy, row.contender.lane, book));
   }
+  context.layer_rows.resize(context.evaluation.rows.size());
 }
 
 // The scores of our caches over `recipes`, which are given the name of their calibration. The model
@@ -149,6 +167,12 @@ Result<LaneFailures> ScoreOurs(const EvalRequest& request, const std::string& pa
   if (!calibration.ok()) return calibration.status();
   if (*calibration) {
     for (Recipe& recipe : recipes) recipe = WithCalibration(std::move(recipe), **calibration);
+  }
+  if (request.layers) {
+    for (ContextReport& context : report.contexts) {
+      const Status status = AddLayers(**model, recipes, PointerTo(*calibration), context);
+      if (!status.ok()) return status;
+    }
   }
   Progress progress("evaluating");
   return ScoreRecipes(**model, AllPassages(report), recipes, book,

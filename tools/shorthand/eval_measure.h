@@ -27,6 +27,7 @@ struct EvalRequest {
   Protocol protocol = Protocol::kStreaming;
   int needles = 0;                             // in each window; 0: none
   int64_t greedy_tokens = 0;                   // behind the prompt of each window; 0: none
+  bool layers = false;                         // whether layers are diagnosed
   std::vector<std::string> recipe_texts = {};  // as given
   std::vector<Recipe> recipes = {};
   std::vector<LlamaCacheType> peers = {};

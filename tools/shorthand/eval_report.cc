@@ -258,7 +258,7 @@ std::string EvalCsv(const EvalReport& report) {
   for (const ContextReport& context : report.contexts) {
     const Json object = ContextJson(report, context);
     for (Json row : object.at("rows")) {
-      for (const char* nested : {"texts", "needle", "greedy"}) row.erase(nested);
+      for (const char* nested : {"texts", "needle", "greedy", "layers"}) row.erase(nested);
       rows.push_back(std::move(row));
     }
   }

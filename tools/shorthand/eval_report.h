@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "eval/evaluate.h"
+#include "eval/layers.h"
 #include "eval/needle.h"
 #include "eval/scoring.h"
 #include "model/weights.h"
@@ -28,6 +29,8 @@ struct ContextReport {
   std::vector<NeedleResult> needle_rows = {};
   std::vector<Passage> greedy = {};
   std::vector<std::vector<int64_t>> greedy_rows = {};
+  int64_t captured_tokens = 0;  // that layers were diagnosed on; 0: they were not
+  std::vector<std::vector<LayerScore>> layer_rows = {};  // [contenders][layers]
 
   int64_t windows() const;  // of all texts
   int64_t first_scored() const { return texts.front().passages.front().first_scored; }

@@ -66,6 +66,88 @@ TitledTable GreedyTable(const EvalReport& report, const ContextReport& context) 
   return result;
 }
 
+// One of the figures of a layer, and which way it is bad.
+struct LayerFigure {
+  const char* field;
+  const char* title;
+  double LayerScore::* value;
+  double sign;  // the worst layer has the largest value times sign
+};
+constexpr LayerFigure kLayerFigures[] = {
+    {"logit_correlation", "logit correlation", &LayerScore::logit_correlation, -1},
+    {"attention_kl", "attention KL", &LayerScore::attention_kl, 1},
+    {"output_nsr", "V noise/signal", &LayerScore::output_nsr, 1}};
+
+// Of the layers that are sealed; the worst is -1 if none is.
+struct LayerSummary {
+  double mean = 0;
+  int worst = -1;
+};
+LayerSummary Summarize(const std::vector<LayerScore>& layers, const LayerFigure& figure) {
+  LayerSummary summary;
+  int sealed = 0;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (!layers[i].sealed) continue;
+    const double value = layers[i].*figure.value;
+    summary.mean += value;
+    ++sealed;
+    if (summary.worst < 0 ||
+        figure.sign * value > figure.sign * (layers[summary.worst].*figure.value)) {
+      summary.worst = static_cast<int>(i);
+    }
+  }
+  if (sealed > 0) summary.mean /= sealed;
+  return summary;
+}
+
+std::string Figure(double value) {
+  return value != 0 && value < 1e-3 ? fmt::format("{:.1e}", value) : fmt::format("{:.5f}", value);
+}
+
+TitledTable LayerTable(const EvalReport& report, const ContextReport& context) {
+  TitledTable result = {
+      .title =
+          fmt::format("Layers: exact against sealed pages over {} tokens, mean and worst layer",
+                      context.captured_tokens),
+      .table = {}};
+  result.table.AddColumn("recipe", Table::Align::kLeft);
+  for (const LayerFigure& figure : kLayerFigures) {
+    result.table.AddColumn(figure.title, Table::Align::kRight);
+    result.table.AddColumn("worst", Table::Align::kRight);
+  }
+  for (size_t i = 0; i < report.rows.size(); ++i) {
+    const std::vector<LayerScore>& layers = context.layer_rows[i];
+    std::vector<Cell> cells = {{report.rows[i]}};
+    for (const LayerFigure& figure : kLayerFigures) {
+      const LayerSummary summary = Summarize(layers, figure);
+      if (summary.worst < 0) break;
+      cells.push_back({Figure(summary.mean)});
+      cells.push_back({fmt::format("{} in layer {}", Figure(layers[summary.worst].*figure.value),
+                                   summary.worst)});
+    }
+    if (cells.size() > 1) result.table.AddRow(std::move(cells));
+  }
+  return result;
+}
+
+void AddLayerFields(const std::vector<LayerScore>& layers, Json& json) {
+  for (const LayerFigure& figure : kLayerFigures) {
+    const LayerSummary summary = Summarize(layers, figure);
+    const bool known = summary.worst >= 0;
+    const std::string field = figure.field;
+    json[field] = known ? Json(summary.mean) : Json();
+    json[field + "_worst"] = known ? Json(layers[summary.worst].*figure.value) : Json();
+    json[field + "_worst_layer"] = known ? Json(summary.worst) : Json();
+  }
+  Json all = Json::array();
+  for (const LayerScore& layer : layers) {
+    Json one = {{"sealed", layer.sealed}};
+    for (const LayerFigure& figure : kLayerFigures) one[figure.field] = layer.*figure.value;
+    all.push_back(std::move(one));
+  }
+  json["layers"] = std::move(all);
+}
+
 Json NeedleJson(const NeedleResult& result) {
   Json depths = Json::array();
   for (const auto& at : result.depths) {
@@ -80,6 +162,7 @@ std::vector<TitledTable> TaskTables(const EvalReport& report, const ContextRepor
   std::vector<TitledTable> tables;
   if (!context.needles.empty()) tables.push_back(NeedleTable(report, context));
   if (!context.greedy.empty()) tables.push_back(GreedyTable(report, context));
+  if (context.captured_tokens > 0) tables.push_back(LayerTable(report, context));
   return tables;
 }
 
@@ -96,6 +179,7 @@ void AddTaskFields(const ContextReport& context, size_t row, nlohmann::ordered_j
     json["greedy_mean"] = lengths.empty() ? Json() : Json(Mean(lengths));
     json["greedy"] = lengths;
   }
+  if (context.captured_tokens > 0) AddLayerFields(context.layer_rows[row], json);
 }
 
 }  // namespace shorthand

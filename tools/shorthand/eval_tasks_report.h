@@ -1,4 +1,5 @@
-// What `shorthand eval --needle --greedy` adds to its report: a table and JSON fields for each.
+// What `shorthand eval --needle --greedy --layers` adds to its report: a table and JSON fields for
+// each.
 // Thread-safety: pure functions.
 #ifndef SHORTHAND_TOOLS_EVAL_TASKS_REPORT_H_
 #define SHORTHAND_TOOLS_EVAL_TASKS_REPORT_H_
@@ -22,8 +23,8 @@ struct TitledTable {
 // Of what was asked for; rows without figures are left out.
 std::vector<TitledTable> TaskTables(const EvalReport& report, const ContextReport& context);
 
-// Fields of row `row`: needle_log_p, needle_log_p_exact, greedy_mean, and in full `needle` and
-// `greedy`; those of tasks that were not asked for are absent, those without figures null.
+// Fields of row `row`: docs/evaluation.md has them. Those of tasks that were not asked for are
+// absent, those without figures null.
 void AddTaskFields(const ContextReport& context, size_t row, nlohmann::ordered_json& json);
 
 }  // namespace shorthand

@@ -1,0 +1,55 @@
+// Layer diagnostics: what a recipe does to the scores and outputs of each layer's attention.
+//
+// Keys, values and some queries of a text are taken from the model over the exact cache; pages are
+// sealed and read back by the library, and each query sees every page as it would in a cache. All
+// else is double precision. docs/evaluation.md has the formulas.
+// Thread-safety: CaptureLayers one thread at a time for a model; the rest pure functions.
+#ifndef SHORTHAND_EVAL_LAYERS_H_
+#define SHORTHAND_EVAL_LAYERS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/model.h"
+#include "shorthand/calibration.h"
+#include "shorthand/recipe.h"
+#include "shorthand/shape.h"
+#include "shorthand/status.h"
+
+namespace shorthand {
+
+// More tokens would take memory and time, and change little.
+inline constexpr int64_t kMaxCapturedTokens = 2048;
+
+struct CapturedLayer {
+  std::vector<float> k;  // [tokens][kv_heads][k_dim]
+  std::vector<float> v;  // [tokens][kv_heads][v_dim]
+  std::vector<float> q;  // [queries][query_heads][k_dim]
+};
+
+struct LayerCapture {
+  int64_t tokens = 0;
+  std::vector<int64_t> query_positions;  // of the queries, in the second half
+  std::vector<CapturedLayer> layers;     // [layers]
+};
+
+// Of the first kMaxCapturedTokens of `tokens`. Errors: those of Cache and Model.
+Result<LayerCapture> CaptureLayers(Model& model, std::span<const Token> tokens);
+
+struct LayerScore {
+  bool sealed = false;           // whether a query sees a sealed page at all; else nothing is lost
+  double logit_correlation = 1;  // of centred logits over tokens seen sealed, mean over queries
+  double attention_kl = 0;       // KL(exact || sealed) of attention weights, mean over queries
+  double output_nsr = 0;         // noise of sealed values in the output, over its signal
+};
+
+// `calibration`: for recipes that need one, else null. Errors: those of ResolveGroups and
+// ApplyCalibration; kFailedPrecondition if there is no calibration where one is needed.
+Result<std::vector<LayerScore>> DiagnoseLayers(const Shape& shape, const Recipe& recipe,
+                                               const Calibration* calibration,
+                                               const LayerCapture& capture, int threads);
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_EVAL_LAYERS_H_
