@@ -42,7 +42,8 @@ struct ScoreOptions {
   // For recipes that need one.
   const Calibration* calibration = nullptr;
   // For the caches and logits that are held at once; the exact cache and one other always are.
-  uint64_t memory_bytes = uint64_t{2} << 30;
+  // With the rest of a step it is 2 GB beyond the weights.
+  uint64_t memory_bytes = uint64_t{1792} << 20;
   // Called now and then with the share of the work that is done, 0 to 1. May be empty.
   std::function<void(double)> on_progress = {};
 };
