@@ -156,9 +156,11 @@ TEST(LayersTest, AModelsLayersLoseMoreWithFewerBits) {
     EXPECT_EQ(capture->layers[i].q.size(), size_t{64} * layer.query_heads * layer.k_dim);
   }
   const auto diagnose = [&](const char* recipe, int threads) {
-    return *DiagnoseLayers(shape, *Recipe::Parse(recipe), nullptr, *capture, threads);
+    const auto scores = DiagnoseLayers(shape, *Recipe::Parse(recipe), nullptr, *capture, threads);
+    EXPECT_TRUE(scores.ok()) << scores.status().message();
+    return scores.ok() ? *scores : std::vector<LayerScore>(shape.layers.size());
   };
-  const auto eight = diagnose("8bit", 1), four = diagnose("k=u4/ch,v=i4/tok", 2),
+  const auto eight = diagnose("k=u8/ch,v=i8/tok", 1), four = diagnose("k=u4/ch,v=i4/tok", 2),
              two = diagnose("k=u2/ch,v=i2/tok", 1);
   for (size_t i = 0; i < shape.layers.size(); ++i) {
     EXPECT_TRUE(eight[i].sealed);

@@ -209,7 +209,7 @@ class EvalTest(unittest.TestCase):
 class RealModelTest(unittest.TestCase):
     def test_needles_are_found_by_depth(self):
         done = shorthand("eval", "-m", SMOLLM2, "-c", 704, "--windows", 1, "--weights", "native",
-                         "--kv", "2bit", "--needle", "--depths", 2, "--json",
+                         "--kv", "kivi2", "--needle", "--depths", 2, "--json",
                          OMP_WAIT_POLICY="passive")
         self.assertEqual(done.returncode, 0, done.stderr)
         row, = json.loads(done.stdout)["rows"]
