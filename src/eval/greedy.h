@@ -21,10 +21,11 @@
 namespace shorthand {
 
 // `prompt` and the `tokens` likeliest tokens behind it over the exact cache, which are scored. End
-// tokens do not end it. Errors: kOutOfRange if both are longer than the model's context; those of
-// Cache and Model. REQUIRES: a prompt; tokens >= 1. `on_token` may be empty.
+// tokens do not end it. A text that `book` holds is not written again. `on_token` may be empty.
+// Errors: kOutOfRange if both are longer than the model's context; those of Cache and Model, and of
+// ScoreBook::Save. REQUIRES: a prompt; tokens >= 1.
 Result<Passage> ContinueGreedily(Model& model, std::span<const Token> prompt, int64_t tokens,
-                                 const std::function<void()>& on_token = {});
+                                 ScoreBook& book, const std::function<void()>& on_token = {});
 
 // The leading positions with the same likeliest token.
 int64_t AgreementLength(std::span<const PositionScore> scores);

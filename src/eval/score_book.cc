@@ -100,6 +100,9 @@ Status ScoreBook::Load() {
       scores_[{entry.at("passage"), entry.at("lane")}] =
           UnpackScores(entry.at("positions").get_binary());
     }
+    for (const Json& text : held.value("texts", Json::array())) {
+      texts_[text.at("name")] = text.at("tokens").get<std::vector<Token>>();
+    }
   } catch (const Json::exception&) {
     return Damaged(path_);
   }
@@ -117,6 +120,15 @@ void ScoreBook::Put(const std::string& passage, const std::string& lane,
   scores_[{passage, lane}] = std::move(scores);
 }
 
+const std::vector<Token>* ScoreBook::FindText(const std::string& name) const {
+  const auto found = texts_.find(name);
+  return found == texts_.end() ? nullptr : &found->second;
+}
+
+void ScoreBook::PutText(const std::string& name, std::vector<Token> tokens) {
+  texts_[name] = std::move(tokens);
+}
+
 std::string ScoreBook::Serialize() const {
   Json facts = Json::object();
   for (const auto& [name, value] : facts_) facts[name] = value;
@@ -126,8 +138,12 @@ std::string ScoreBook::Serialize() const {
                       {"lane", key.second},
                       {"positions", Json::binary(PackScores(positions))}});
   }
+  Json texts = Json::array();
+  for (const auto& [name, tokens] : texts_) texts.push_back({{"name", name}, {"tokens", tokens}});
+  Json all = {{"facts", std::move(facts)}, {"scores", std::move(scores)}};
+  all["texts"] = std::move(texts);
   std::string payload;
-  Json::to_cbor(Json{{"facts", std::move(facts)}, {"scores", std::move(scores)}}, payload);
+  Json::to_cbor(all, payload);
   const uint64_t checksum = Fingerprint(BytesOf(payload));
   std::string text(kMagic);
   text.append(reinterpret_cast<const char*>(&checksum), kChecksumBytes);

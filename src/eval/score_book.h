@@ -1,5 +1,6 @@
-// ScoreBook: the scores of passages over lanes (the caches that are compared), in memory and, if it
-// has a file, on disk, so that a long evaluation can be stopped, continued and added to.
+// ScoreBook: the scores of passages over lanes (the caches that are compared), and texts that a
+// model wrote, in memory and, if it has a file, on disk, so that a long evaluation can be stopped,
+// continued and added to.
 //
 // The file is replaced as a whole: written beside its place, then renamed. It names the facts under
 // which it was measured and is refused under others. docs/evaluation.md has its format.
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "eval/metrics.h"
+#include "model/vocab.h"
 #include "shorthand/status.h"
 
 namespace shorthand {
@@ -32,6 +34,10 @@ class ScoreBook {
   const std::vector<PositionScore>* Find(const std::string& passage, const std::string& lane) const;
   void Put(const std::string& passage, const std::string& lane, std::vector<PositionScore> scores);
 
+  // The tokens of a text; null if there are none.
+  const std::vector<Token>* FindText(const std::string& name) const;
+  void PutText(const std::string& name, std::vector<Token> tokens);
+
   // Writes the file, if there is one. Errors: kInternal, the old file being as it was.
   Status Save() const;
 
@@ -44,6 +50,7 @@ class ScoreBook {
   std::string path_;
   ScoreFacts facts_;
   std::map<Key, std::vector<PositionScore>> scores_;
+  std::map<std::string, std::vector<Token>> texts_;
 };
 
 }  // namespace shorthand

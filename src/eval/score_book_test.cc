@@ -49,6 +49,7 @@ TEST_F(ScoreBookTest, ScoresComeBackBitForBit) {
   ASSERT_TRUE(book.ok()) << book.status().message();
   book->Put("a", "kv=q4_0", SomeScores());
   book->Put("b", "kv=q4_0", {});
+  book->PutText("c", {0, 262143, 7});
   ASSERT_TRUE(book->Save().ok());
   EXPECT_FALSE(std::filesystem::exists(path_ + ".new"));
 
@@ -68,6 +69,9 @@ TEST_F(ScoreBookTest, ScoresComeBackBitForBit) {
   ASSERT_NE(again->Find("b", "kv=q4_0"), nullptr);
   EXPECT_EQ(again->Find("a", "kv=q8_0"), nullptr);
   EXPECT_EQ(again->Find("c", "kv=q4_0"), nullptr);
+  ASSERT_NE(again->FindText("c"), nullptr);
+  EXPECT_EQ(*again->FindText("c"), (std::vector<Token>{0, 262143, 7}));
+  EXPECT_EQ(again->FindText("a"), nullptr);
 }
 
 TEST_F(ScoreBookTest, OtherFactsAreRefusedByName) {

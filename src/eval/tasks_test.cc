@@ -69,12 +69,12 @@ std::vector<Token> FreeText(Model& model, const Recipe& recipe, std::span<const 
 TEST_F(TasksTest, AgreementIsThatOfTextsWrittenFreely) {
   constexpr int kTokens = 150;
   const Window prompt = Cut(140);
-  const auto passage = ContinueGreedily(*model_, prompt, kTokens);
+  ScoreBook book;
+  const auto passage = ContinueGreedily(*model_, prompt, kTokens, book);
   ASSERT_TRUE(passage.ok()) << passage.status().message();
   EXPECT_EQ(passage->scored_positions(), kTokens);
   const std::vector<Recipe> recipes = {*Recipe::Parse("f16"), *Recipe::Parse("k=u2/ch,v=i3/tok"),
                                        *Recipe::Parse("k=u4/ch,v=i4/tok")};
-  ScoreBook book;
   ASSERT_TRUE(ScoreRecipes(*model_, {&*passage, 1}, recipes, book).ok());
   const auto exact = FreeText(*model_, recipes[0], prompt, kTokens);
   EXPECT_TRUE(std::equal(exact.begin(), exact.end(), passage->tokens.begin() + 140));
@@ -92,8 +92,24 @@ TEST_F(TasksTest, AgreementIsThatOfTextsWrittenFreely) {
   EXPECT_TRUE(AgreementLengths({&*passage, 1}, "another lane", book).empty());
 }
 
+TEST_F(TasksTest, ATextIsWrittenOnce) {
+  int written = 0;
+  const auto count = [&written] { ++written; };
+  ScoreBook book;
+  const auto first = ContinueGreedily(*model_, Cut(40), 10, book, count);
+  const auto again = ContinueGreedily(*model_, Cut(40), 10, book, count);
+  ASSERT_TRUE(first.ok() && again.ok());
+  EXPECT_EQ(written, 10);
+  EXPECT_EQ(again->tokens, first->tokens);
+  EXPECT_EQ(again->first_scored, first->first_scored);
+  EXPECT_TRUE(ContinueGreedily(*model_, Cut(41), 10, book, count).ok());
+  EXPECT_TRUE(ContinueGreedily(*model_, Cut(40), 11, book, count).ok());
+  EXPECT_EQ(written, 31);
+}
+
 TEST_F(TasksTest, WritingBeyondTheContextIsRefused) {
-  const auto passage = ContinueGreedily(*model_, Cut(16), 2033);
+  ScoreBook book;
+  const auto passage = ContinueGreedily(*model_, Cut(16), 2033, book);
   ASSERT_FALSE(passage.ok());
   EXPECT_EQ(passage.status().code(), StatusCode::kOutOfRange);
 }

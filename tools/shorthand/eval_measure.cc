@@ -94,14 +94,14 @@ Status AddNeedles(const Vocab& vocab, int needles, ContextReport& context) {
 }
 
 // What the exact cache writes behind the prompt of every window.
-Status AddGreedy(Model& model, int64_t tokens, ContextReport& context) {
+Status AddGreedy(Model& model, int64_t tokens, ScoreBook& book, ContextReport& context) {
   Progress progress("writing with the exact cache");
   const auto all = static_cast<double>(context.windows() * tokens);
   int64_t done = 0;
   for (const TextPassages& text : context.texts) {
     for (const Passage& window : text.passages) {
       const auto prompt = std::span<const Token>(window.tokens).first(window.first_scored);
-      auto passage = ContinueGreedily(model, prompt, tokens,
+      auto passage = ContinueGreedily(model, prompt, tokens, book,
                                       [&] { progress.Update(static_cast<double>(++done) / all); });
       if (!passage.ok()) return passage.status();
       context.greedy.push_back(std::move(*passage));
@@ -127,7 +127,8 @@ Status AddLayers(Model& model, std::span<const Recipe> recipes, const Calibratio
 }
 
 // Every passage of one context.
-Result<ContextReport> Prepare(Model& model, const EvalRequest& request, int64_t context_tokens) {
+Result<ContextReport> Prepare(Model& model, const EvalRequest& request, ScoreBook& book,
+                              int64_t context_tokens) {
   auto texts = CutTexts(model.vocab(), request, context_tokens);
   if (!texts.ok()) return texts.status();
   ContextReport context = {.tokens = context_tokens, .texts = std::move(*texts)};
@@ -136,7 +137,7 @@ Result<ContextReport> Prepare(Model& model, const EvalRequest& request, int64_t 
     if (!status.ok()) return status;
   }
   if (request.greedy_tokens > 0) {
-    const Status status = AddGreedy(model, request.greedy_tokens, context);
+    const Status status = AddGreedy(model, request.greedy_tokens, book, context);
     if (!status.ok()) return status;
   }
   return context;
@@ -159,7 +160,7 @@ Result<LaneFailures> ScoreOurs(const EvalRequest& request, const std::string& pa
   report.shape = (*model)->shape();
   report.threads = (*model)->threads();
   for (const int64_t context_tokens : request.contexts) {
-    auto context = Prepare(**model, request, context_tokens);
+    auto context = Prepare(**model, request, book, context_tokens);
     if (!context.ok()) return context.status();
     report.contexts.push_back(std::move(*context));
   }
