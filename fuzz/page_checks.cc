@@ -53,8 +53,8 @@ void CheckSealer(const SealedPage& page, const KernelTable& kernels, const std::
   const Lines again(page.layer.sealed.bytes);
   PageDescriptor descriptor;
   PageSealer(page.layer, kernels)
-      .Seal(page.exact, page.kv_head, static_cast<int>(page.descriptor.first_token), again.data,
-            &descriptor);
+      .Seal(page.exact, page.kv_head, page.descriptor.first_position,
+            static_cast<int>(page.descriptor.first_token), again.data, &descriptor);
   CheckSide(page.layer.sealed.k, page, again.data, descriptor, what + " (keys)");
   CheckSide(page.layer.sealed.v, page, again.data, descriptor, what + " (values)");
 }

@@ -12,6 +12,8 @@ Tables that a calibration would give: balance 2^((c mod 5) - 2) of channel c; ch
 at place p; widths of quads in the cycle 8 6 5 4 3 2, each lowered until two bits are left for every
 quad behind it.
 
+Keys before RoPE: channels c and c + d/2 turn by f32(1 / (1 + c)) a position, slot 0 has position 1000.
+
 A row: format, d, side, first token, f32 bits of the page scale, bytes of meta and codes, the first
 32 bytes of each, and the 64-bit FNV-1a hash of meta and codes together.
 """
@@ -35,6 +37,7 @@ bal:had:u4/ch bal:u8/ch w4/ch w2.5/ch w3/ch w8/ch
 had:lm2/tok:ub mu:had:lm4/tok:ub lm3/ch32:ub
 had:u4/grid u2/grid lm3/grid u2/ch:hi12.5 u3/ch32:hi30 u2/ch:mse:hi20
 smooth:u4/tok mu:smooth:had:lm4/tok smooth:u2/ch
+pre:u4/ch pre:mu:u4/tok pre:nuq3/ch:out1
 nuq2/ch nuq4/tok32 nuq3/ch:out1 had:nuq2/tok:out1 nuq4/ch32:out80
 u4/ch:mse had:u2/tok:mse u5/ch32:mse i3/tok:mse had:i4/tok:mse rn2/ch:mse mu:rn4/tok:mse
 """.split()
@@ -83,7 +86,8 @@ class Format:
         self.out = math.ceil(TOKENS * d * out / 100)
         self.hi = next((float(p[2:]) for p in text.split(":") if p.startswith("hi")), 0)
         self.smooth = "smooth" in steps
-        keys_only = self.mu or self.smooth or self.bal or self.planes or self.hi
+        self.pre = "pre" in steps
+        keys_only = self.pre or self.mu or self.smooth or self.bal or self.planes or self.hi
         self.fits = self.fits and not (keys_only and side == "v")
         widths = {"q8_0": 8, "q5_1": 5, "q5_0": 5, "iq4_nl": 4, "e4m3": 8, "e5m2": 8}
         if self.planes:
@@ -114,9 +118,26 @@ class Format:
             left -= self.widths[-1]
 
 
+def before_rope(rows):
+    """Pairs c and c + d/2 turn by 1 / (1 + c) a position, the page begins at position 1000."""
+    rows, half = [list(row) for row in rows], len(rows[0]) // 2
+    for i in range(half):
+        step = f32(1 / (1 + i))
+        c, s = math.cos(1000 * step), math.sin(1000 * step)
+        for row in rows:
+            a, b, cos, sin = row[i], row[i + half], f32(c), f32(s)
+            row[i] = f32(f32(a * cos) + f32(b * sin))
+            row[i + half] = f32(f32(b * cos) - f32(a * sin))
+            c, s = (c * math.cos(step) - s * math.sin(step),
+                    s * math.cos(step) + c * math.sin(step))
+    return rows
+
+
 def steps(f, rows, first):
     """Rows after all steps, the mean, the factors of smooth."""
     mean, factors = [0.] * f.d, []
+    if f.pre:
+        rows = before_rope(rows)
     if f.mu:
         count = TOKENS - first
         mean = [f16(f32(total([r[c] for r in rows[first:]], False) / count)) for c in range(f.d)]

@@ -26,13 +26,6 @@ struct HeadStatistics {
   friend bool operator==(const HeadStatistics&, const HeadStatistics&) = default;
 };
 
-// Which channels RoPE rotates with each other.
-enum class RopePairs : uint8_t {
-  kNone,
-  kAdjacent,  // 0 and 1, 2 and 3, ...
-  kHalves,    // i and i + dims / 2
-};
-
 struct LayerStatistics {
   RopePairs rope_pairs = RopePairs::kNone;
   int rope_dims = 0;                  // channels that are rotated

@@ -10,6 +10,21 @@
 
 namespace shorthand {
 
+// Which channels RoPE rotates with each other.
+enum class RopePairs : uint8_t {
+  kNone,
+  kAdjacent,  // 0 and 1, 2 and 3, ...
+  kHalves,    // i and i + dims / 2
+};
+
+// How a layer rotates keys, as far as it can be taken back. A factor that RoPE multiplies keys by
+// does not matter.
+struct Rope {
+  RopePairs pairs = RopePairs::kNone;
+  std::vector<float> frequencies;  // of the pairs, radians a position; empty: not known
+  friend bool operator==(const Rope&, const Rope&) = default;
+};
+
 struct LayerShape {
   int query_heads = 0;
   int kv_heads = 0;   // 0: the layer keeps no keys and values (linear attention, Mamba)
@@ -19,6 +34,7 @@ struct LayerShape {
   int kv_owner = -1;  // the layer whose keys and values this one reads; -1: its own
   float scale = 0;    // of q.k before the soft-cap; 0: 1 / sqrt(k_dim)
   float softcap = 0;  // s <- softcap * tanh(s / softcap); 0: none
+  Rope rope;          // what recipes with `pre` ask for
   friend bool operator==(const LayerShape&, const LayerShape&) = default;
 };
 

@@ -224,6 +224,7 @@ const char* const kRecipes[] = {
     "k=u4/ch,v=had:lm4/tok,sink=4,recent=128",
     "k=mu:u4/tok,v=u4/tok",
     "kv=had:i8/tok,sink=128",
+    "k=pre:u2/ch:hi12.5,v=nuq4/tok:out1,sink=1",
 };
 
 TEST_F(Attention, ChunksAndWorkersDoNotChangeABit) {

@@ -81,7 +81,7 @@ void BatchImpl::CompleteEntry(const Item& item, int entry) {
     if (!store.has_sealed() || sinks == kPageTokens) continue;
     const BlockId block = item.next.groups[g].entries[entry].block;
     store.TakeSealed(block, entry == 0);
-    seal_jobs_[g].push_back({block, sinks});
+    seal_jobs_[g].push_back({block, item.next.entries[entry].start, sinks});
     if (std::find(new_blocks_[g].begin(), new_blocks_[g].end(), block) == new_blocks_[g].end()) {
       newly_sealed_old_blocks_[g].push_back(block);
     }
@@ -155,7 +155,7 @@ void BatchImpl::Seal(int layer, int worker, int workers) {
     const uint8_t* from = store.exact().Page(place.index, head, block.exact);
     uint8_t* to = store.sealed().Page(place.index, head, block.sealed);
     PageDescriptor* descriptor = store.sealed().Descriptor(place.index, head, block.sealed);
-    sealer.Seal(from, head, job.first_token, to, descriptor);
+    sealer.Seal(from, head, job.first_position, job.first_token, to, descriptor);
     if (job.first_token > 0) {
       const int sink_rows = (job.first_token + 15) / 16 * 16;
       ExactRows(format).Copy(from, kPageTokens, store.sinks().Page(place.index, head, block.sinks),

@@ -33,6 +33,20 @@ Status UseCalibration(const Shape& shape, const Calibration* calibration, Recipe
   return ApplyCalibration(shape, *calibration, groups);
 }
 
+// Keys can be stored before RoPE only where RoPE can be taken back.
+Status CheckRope(const std::vector<LayerGroup>& groups) {
+  for (const LayerGroup& group : groups) {
+    for (const LayerFormat& layer : group.layers) {
+      if (!layer.k.pre || !layer.k.rope.frequencies.empty()) continue;
+      return FailedPrecondition(
+          fmt::format("keys of layer {}: 'pre' takes RoPE back, but how the model rotates its keys "
+                      "is not known; recipes without 'pre' need no RoPE",
+                      layer.layer));
+    }
+  }
+  return OkStatus();
+}
+
 Status BatchIsOpen(const char* what) {
   return FailedPrecondition(
       fmt::format("{} while a batch is open; commit or abort the batch first", what));
@@ -286,6 +300,7 @@ Result<std::unique_ptr<Cache>> Cache::Open(const Shape& shape, const Recipe& rec
   if (ActiveKernels() == nullptr) return InvalidArgument(ActiveKernelsReason());
   auto groups = ResolveGroups(shape, recipe);
   if (!groups.ok()) return groups.status();
+  if (Status status = CheckRope(*groups); !status.ok()) return status;
   Recipe named = recipe;
   if (Status status = UseCalibration(shape, options.calibration, &named, &*groups); !status.ok()) {
     return status;

@@ -85,6 +85,7 @@ class BatchImpl {
   };
   struct SealJob {
     BlockId block;
+    int64_t first_position;
     int first_token;  // sinks before it are kept apart
   };
 

@@ -368,5 +368,17 @@ TEST(Cache, WindowThatNeverReachesASealedPageSealsNone) {
   EXPECT_TRUE(far_cache->impl()->stores()[0].has_sealed());
 }
 
+// Pages before RoPE know where they begin; without RoPE in the shape they cannot be made.
+TEST(Cache, KeysBeforeRopeNeedIt) {
+  Shape shape = TestShape(2, 1, 1, 16);
+  const Recipe recipe = *Recipe::Parse("k=pre:u4/ch,v=u4/tok");
+  EXPECT_TRUE(Cache::Open(shape, recipe).ok());
+  shape.layers[1].rope = {};
+  const auto cache = Cache::Open(shape, recipe);
+  ASSERT_FALSE(cache.ok());
+  EXPECT_EQ(cache.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(cache.status().message(), ::testing::HasSubstr("keys of layer 1: 'pre'"));
+}
+
 }  // namespace
 }  // namespace shorthand

@@ -95,9 +95,10 @@ PageSealer::PageSealer(const LayerFormat& format, const KernelTable& kernels)
       exact_(format),
       scratch_(std::aligned_alloc(kLineBytes, ScratchBytes(format))) {}
 
-void PageSealer::Seal(const uint8_t* exact_page, int kv_head, int first_token, uint8_t* page,
-                      PageDescriptor* descriptor) {
+void PageSealer::Seal(const uint8_t* exact_page, int kv_head, int64_t first_position,
+                      int first_token, uint8_t* page, PageDescriptor* descriptor) {
   *descriptor = PageDescriptor();
+  if (format_.k.pre) descriptor->first_position = first_position;
   descriptor->first_token = first_token;
   const uint8_t* values = exact_page + exact_.ValueOffset(kPageTokens);
   SealOneSide(format_.k, format_.k_tables[kv_head], exact_page, first_token, format_.sealed.k, page,

@@ -28,10 +28,10 @@ class PageSealer {
   // REQUIRES: `format` and `kernels` outlive the sealer.
   PageSealer(const LayerFormat& format, const KernelTable& kernels);
 
-  // A page of one of the layer's KV heads. Tokens before `first_token` are kept apart and take no
-  // part.
-  void Seal(const uint8_t* exact_page, int kv_head, int first_token, uint8_t* page,
-            PageDescriptor* descriptor);
+  // A page of one of the layer's KV heads, its slot 0 at `first_position`. Tokens before
+  // `first_token` are kept apart and take no part.
+  void Seal(const uint8_t* exact_page, int kv_head, int64_t first_position, int first_token,
+            uint8_t* page, PageDescriptor* descriptor);
 
  private:
   struct FreeDeleter {

@@ -109,7 +109,7 @@ void CheckPage(const LayerFormat& layer, const Data& data, int first) {
   for (const KernelTable* table : RunnableTargets()) {
     AlignedVector<uint8_t> page(layer.sealed.bytes, 0x55);
     PageDescriptor descriptor;
-    PageSealer(layer, *table).Seal(exact.data(), 0, first, page.data(), &descriptor);
+    PageSealer(layer, *table).Seal(exact.data(), 0, 0, first, page.data(), &descriptor);
     const auto at = std::mismatch(page.begin(), page.end(), want.page.begin());
     ASSERT_TRUE(at.first == page.end())
         << table->name << ", " << data.name << ", first token " << first << ": byte "

@@ -29,6 +29,8 @@ inline Shape TestShape(int layers, int kv_heads, int group_heads, int dim, int w
     layer.k_dim = dim;
     layer.v_dim = dim;
     layer.window = window;
+    layer.rope.pairs = i % 2 == 0 ? RopePairs::kHalves : RopePairs::kAdjacent;
+    for (int c = 0; c < dim / 2; ++c) layer.rope.frequencies.push_back(std::exp2(-c / 4.0f));
     shape.layers.push_back(layer);
   }
   return shape;

@@ -5,9 +5,11 @@
 
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 
+#include "model/rope.h"
 #include "model/utf8.h"
 
 namespace shorthand {
@@ -157,7 +159,24 @@ RopeParams ReadRope(Reader& reader, const Architecture& architecture, int head_d
   return rope;
 }
 
-void AddLayers(Reader& reader, const Architecture& architecture, int layers, Hyperparams& hyper) {
+// Empty if the model has none; a tensor that does not fit is found when weights are loaded.
+std::vector<float> ReadRopeFactors(const GgufFile& file, Reader& reader, int pairs) {
+  const TensorInfo* tensor = file.Tensor("rope_freqs.weight");
+  std::vector<float> factors(pairs);
+  const size_t bytes = factors.size() * sizeof(float);
+  if (tensor == nullptr || tensor->type != GGML_TYPE_F32 || tensor->bytes.size() != bytes)
+    return {};
+  std::memcpy(factors.data(), tensor->bytes.data(), bytes);
+  for (const float factor : factors) {
+    if (factor > 0 && std::isfinite(factor)) continue;
+    reader.Fail(DataLoss(fmt::format("'{}' has a factor of {}", tensor->name, factor)));
+    return {};
+  }
+  return factors;
+}
+
+void AddLayers(const GgufFile& file, Reader& reader, const Architecture& architecture, int layers,
+               Hyperparams& hyper) {
   const std::vector<int> heads = reader.PerLayer("attention.head_count", layers, 1, kMaxHeads);
   const std::vector<int> kv_heads =
       reader.Has("attention.head_count_kv")
@@ -172,6 +191,7 @@ void AddLayers(Reader& reader, const Architecture& architecture, int layers, Hyp
   if (!reader.status().ok()) return;
   const RopeParams rope =
       ReadRope(reader, architecture, k_dim, static_cast<int>(hyper.shape.max_context_tokens));
+  const std::vector<float> factors = ReadRopeFactors(file, reader, rope.dims / 2);
   for (int i = 0; i < layers; ++i) {
     if (heads[i] % kv_heads[i] != 0) {
       reader.Fail(DataLoss(
@@ -191,6 +211,7 @@ void AddLayers(Reader& reader, const Architecture& architecture, int layers, Hyp
     if (architecture.name == "gemma3" && layers == kGemma27bLayers) {
       layer.scale = 1 / std::sqrt(static_cast<float>(hyper.width) / heads[i]);
     }
+    layer.rope = RopeOf(layer_rope, factors);
     hyper.shape.layers.push_back(layer);
     hyper.rope.push_back(layer_rope);
   }
@@ -216,7 +237,7 @@ Result<Hyperparams> ReadHyperparams(const GgufFile& file) {
   if (reader.Integer("expert_count", 0, kMaxContext, 0) > 0) {
     reader.Fail(Unimplemented("models with experts (expert_count) are not supported"));
   }
-  AddLayers(reader, **architecture, layers, hyper);
+  AddLayers(file, reader, **architecture, layers, hyper);
   if (!reader.status().ok()) {
     return Status(reader.status().code(),
                   fmt::format("{}: {}", file.path(), reader.status().message()));

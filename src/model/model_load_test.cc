@@ -128,10 +128,16 @@ TEST_F(ModelLoad, FlippedBitsLoadOrAreRefused) {
 TEST_F(ModelLoad, ShapeWithoutWeights) {
   const Result<GgufSummary> summary = ShapeFromGguf(StoriesPath());
   ASSERT_TRUE(summary.ok()) << summary.status().message();
-  // The data folder's README: 5 layers, width 64, 8 heads, 4 KV heads, head dim 8, context 128.
+  // The data folder's README: 5 layers, width 64, 8 heads, 4 KV heads, head dim 8, context 128;
+  // RoPE's base is 10000.
   ASSERT_EQ(summary->shape.layers.size(), 5u);
   for (const LayerShape& layer : summary->shape.layers) {
-    EXPECT_EQ(layer, (LayerShape{.query_heads = 8, .kv_heads = 4, .k_dim = 8, .v_dim = 8}));
+    const LayerShape expected = {.query_heads = 8,
+                                 .kv_heads = 4,
+                                 .k_dim = 8,
+                                 .v_dim = 8,
+                                 .rope = {RopePairs::kAdjacent, {1, .1f, .01f, .001f}}};
+    EXPECT_EQ(layer, expected);
   }
   EXPECT_EQ(summary->shape.max_context_tokens, 128);
   // Embedding and output 512 x 64; per layer q, o 64 x 64, k, v 64 x 32, three 64 x 172, two norms;

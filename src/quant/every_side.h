@@ -55,10 +55,8 @@ inline std::vector<std::string> EverySide(const Codec& codec) {
 inline std::vector<std::string> KeySides(const Codec& codec) {
   const std::string name(codec.name);
   if (codec.code == Code::kWater) return {"w2.5/ch", "w4/ch", "w5/ch"};
-  std::vector<std::string> sides;
-  for (const std::string& side : EverySide(codec)) {
-    if (!side.starts_with("had:")) sides.push_back("smooth:" + side);
-  }
+  const std::string any_group = EverySide(codec).front();
+  std::vector<std::string> sides = {"smooth:" + any_group, "pre:" + any_group};
   if (codec.code != Code::kUint || codec.bits > 4) return sides;
   for (const char* rest : {"/ch:hi12.5", "/ch32:hi30", "/ch:mse:hi99"}) {
     sides.push_back(name + rest);

@@ -60,6 +60,7 @@ Result<LayerFormat> ResolveLayer(const LayerShape& shape, int index, const SideP
   layer.layer = index;
   layer.kv_heads = shape.kv_heads;
   layer.k = *k;
+  if (layer.k.pre) layer.k.rope = shape.rope;
   layer.v = *v;
   layer.exact_k = ExactFormatOf(*k);
   layer.exact_v = ExactFormatOf(*v);

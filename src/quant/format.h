@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "shorthand/recipe.h"
+#include "shorthand/shape.h"
 #include "shorthand/status.h"
 
 namespace shorthand {
@@ -47,6 +48,8 @@ struct SideFormat {
   int bits = 16;         // of a code; 32 for f32
   int dim = 0;           // D of the model
   int padded_dim = 0;    // D rounded up to a multiple of 16; the rest is zero
+  bool pre = false;      // K: stored as before RoPE
+  Rope rope;             // what `pre` takes back
   bool mean = false;     // K: the page mean is subtracted and stored in front of the meta
   bool smooth = false;   // K: channels are divided by a factor that the page stores
   bool balance = false;  // K: channels are divided by the head's balance (head_tables.h)
@@ -69,7 +72,7 @@ struct SideFormat {
   bool transformed() const { return balance || hadamard > 0 || planes(); }
   // Whether kernels can read it: values that are scale * level + offset, widths that are the same
   // for all pages. Other sides are read by UnsealSide alone.
-  bool plain() const { return !smooth && !grid && promoted == 0 && outliers == 0; }
+  bool plain() const { return !pre && !smooth && !grid && promoted == 0 && outliers == 0; }
   // Factors of `smooth`, as stored: one for the channels c and c + dim / 2.
   int smooth_factors() const { return smooth ? dim / 2 : 0; }
   // Factors of a grid, as stored.

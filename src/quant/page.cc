@@ -11,6 +11,7 @@
 #include "quant/levels.h"
 #include "quant/meta.h"
 #include "quant/promote.h"
+#include "quant/rotation.h"
 
 namespace shorthand {
 namespace {
@@ -68,13 +69,13 @@ void PageMean(const float* x, int stride, int dim, int first, float* mean) {
   for (int c = 0; c < dim; ++c) mean[c] = RoundToFiniteF16(mean[c] / count);
 }
 
-// The factors of `smooth` for x [128][dim] less the mean, over rows first..127, as stored.
+// The factors of `smooth` for x [128][padded_dim] less the mean, over rows first..127, as stored.
 void SmoothFactors(const SideFormat& format, const float* x, int first, const float* mean,
                    float* factors) {
   const int half = format.smooth_factors();
   std::fill_n(factors, half, 0.0f);
   for (int t = first; t < kPageTokens; ++t) {
-    const float* row = x + t * format.dim;
+    const float* row = x + t * format.padded_dim;
     for (int c = 0; c < format.dim; ++c) {
       factors[c % half] = std::max(factors[c % half], std::fabs(row[c] - mean[c]));
     }
@@ -86,23 +87,29 @@ void SmoothFactors(const SideFormat& format, const float* x, int first, const fl
 
 // Model space -> the space in which codes are chosen, but for the order.
 void ApplySteps(const SideFormat& format, const HeadTables& tables, const float* x, int first,
-                const Workspace& work) {
-  float* mean = work.meta.mean;
+                int64_t first_position, const Workspace& work) {
   const int half = format.dim / 2;
-  const float* smooth = work.meta.smooth;
-  if (format.mean) PageMean(x, format.dim, format.dim, first, mean);
-  if (format.smooth) SmoothFactors(format, x, first, mean, work.meta.smooth);
+  float* mean = work.meta.mean;
+  float* smooth = work.meta.smooth;
   for (int t = first; t < kPageTokens; ++t) {
-    const float* from = x + t * format.dim;
-    float* to = work.x + t * format.padded_dim;
-    for (int c = 0; c < format.dim; ++c) to[c] = from[c] - mean[c];
+    std::copy_n(x + t * format.dim, format.dim, work.x + t * format.padded_dim);
+  }
+  if (format.pre) {
+    const Rotation rotation(format.rope, first_position);
+    for (int t = first; t < kPageTokens; ++t) rotation.Undo(t, work.x + t * format.padded_dim);
+  }
+  if (format.mean) PageMean(work.x, format.padded_dim, format.dim, first, mean);
+  if (format.smooth) SmoothFactors(format, work.x, first, mean, smooth);
+  for (int t = first; t < kPageTokens; ++t) {
+    float* row = work.x + t * format.padded_dim;
+    for (int c = 0; c < format.dim; ++c) row[c] -= mean[c];
     if (format.smooth) {
-      for (int c = 0; c < format.dim; ++c) to[c] /= smooth[c % half];
+      for (int c = 0; c < format.dim; ++c) row[c] /= smooth[c % half];
     }
     if (format.balance) {
-      for (int c = 0; c < format.dim; ++c) to[c] *= tables.inverse_balance[c];
+      for (int c = 0; c < format.dim; ++c) row[c] *= tables.inverse_balance[c];
     }
-    if (format.hadamard != kNoHadamard) Hadamard(to, format.dim, format.hadamard);
+    if (format.hadamard != kNoHadamard) Hadamard(row, format.dim, format.hadamard);
   }
   if (format.grid) BalanceGrid(format, first, work.x, work.meta.factors);
 }
@@ -171,7 +178,7 @@ void SealSide(const SideFormat& format, const HeadTables& tables, const float* x
   std::fill(work.x, reinterpret_cast<float*>(work.codes), 0.0f);
   std::fill_n(work.codes, kPageTokens * format.padded_dim,
               ZeroCode(format.codec->levels, format.bits));
-  ApplySteps(format, tables, x, first, work);
+  ApplySteps(format, tables, x, first, descriptor->first_position, work);
   if (format.promoted > 0) ChoosePromoted(format, work.x, first, meta.promoted);
   const HeadTables of_page = PromotedPlanes(format, meta.promoted);
   const HeadTables& planes = format.promoted > 0 ? of_page : tables;
@@ -218,6 +225,10 @@ void UnsealSide(const SideFormat& format, const HeadTables& tables, const SidePa
       for (int c = 0; c < format.dim; ++c) row[c] *= smooth[c % (format.dim / 2)];
     }
     for (int c = 0; c < format.dim; ++c) row[c] += mean[c];
+  }
+  if (format.pre) {
+    const Rotation rotation(format.rope, descriptor.first_position);
+    for (int t = 0; t < kPageTokens; ++t) rotation.Apply(t, x + t * format.dim);
   }
 }
 

@@ -28,7 +28,8 @@ struct alignas(64) PageDescriptor {
   float v_page_scale = 0;
   uint32_t first_token = 0;     // slots before it are masked: exact sinks
   uint32_t clipped_values = 0;  // values that saturated although the scale was given (fp8 `one`)
-  uint8_t reserved[48] = {};
+  int64_t first_position = 0;   // of slot 0, where keys are stored before RoPE; else 0
+  uint8_t reserved[40] = {};
 };
 static_assert(sizeof(PageDescriptor) == 64);
 
@@ -52,11 +53,11 @@ PageLayout LayoutOf(const SideFormat& k, const SideFormat& v);
 SideFormat ExactFormatOf(const SideFormat& side);
 
 // Seals one side: x [128][dim] f32 in model space -> meta and codes at their places in `page`;
-// sets the side's page scale and `first_token` in `descriptor` and adds to its clip count. Applies
-// the format's steps (mean, balance, Hadamard, order) first. Rows before `first` are ignored.
-// Padding channels may decode to anything finite: readers of keys pad q with zeros, readers of
-// values drop them. `scratch` holds SealScratchBytes(format) bytes, 64-byte aligned. REQUIRES:
-// !format.exact, 0 <= first <= 128, x finite from row `first` on.
+// sets the side's page scale and `first_token` in `descriptor` and adds to its clip count; with
+// `pre` the descriptor's `first_position` must be set. Applies the format's steps first. Rows
+// before `first` are ignored. Padding channels may decode to anything finite: readers of keys pad q
+// with zeros, readers of values drop them. `scratch` holds SealScratchBytes(format) bytes, 64-byte
+// aligned. REQUIRES: !format.exact, 0 <= first <= 128, x finite from row `first` on.
 void SealSide(const SideFormat& format, const HeadTables& tables, const float* x, int first,
               const SidePart& part, uint8_t* page, PageDescriptor* descriptor, void* scratch);
 size_t SealScratchBytes(const SideFormat& format);

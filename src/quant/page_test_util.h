@@ -44,8 +44,10 @@ struct SealedSide {
   // x [128][dim]
   SealedSide(const SideFormat& side, const std::vector<float>& x, int first = 0)
       : SealedSide(side, NeutralTables(side), x, first) {}
-  SealedSide(const SideFormat& side, const HeadTables& head, const std::vector<float>& x, int first)
+  SealedSide(const SideFormat& side, const HeadTables& head, const std::vector<float>& x, int first,
+             int64_t first_position = 0)
       : format(side), tables(head) {
+    descriptor.first_position = first_position;
     part.meta_bytes = format.meta_bytes();
     part.codes_offset = part.meta_bytes;
     part.codes_bytes = format.codes_bytes();

@@ -27,8 +27,8 @@ std::vector<std::string> TextsOf(const Codec& codec) {
   for (const std::string& text : KeySides(codec)) texts.push_back(text);
   std::erase_if(texts, [](const std::string& text) {
     // One clips; rotated: see below; grids and smoothing are measured elsewhere.
-    return text.starts_with("had:") || text.starts_with("smooth:") || text.ends_with(":one") ||
-           text.ends_with("/grid");
+    return text.starts_with("had:") || text.starts_with("smooth:") || text.starts_with("pre:") ||
+           text.ends_with(":one") || text.ends_with("/grid");
   });
   return texts;
 }

@@ -36,7 +36,6 @@ Status Missing(std::string_view what) {
 
 // What the grammar knows and this build does not.
 Status CheckSupported(const Side& side) {
-  if (side.pre) return Missing("pre");
   if (side.rot) return Missing("rot");
   if (side.cal) return Unimplemented("'cal' needs a calibration, which this build cannot read.");
   return OkStatus();
@@ -58,6 +57,12 @@ Status ResolveSteps(const Side& side, SideKind kind, SideFormat* format) {
         "'smooth' was given for values or together with 'bal'; keys take one of "
         "the two.");
   }
+  if (side.pre && (kind == SideKind::kValue || side.hadamard != kNoHadamard)) {
+    return InvalidArgument(
+        "'pre' was given for values or together with 'had'; keys before RoPE take "
+        "no rotation.");
+  }
+  format->pre = side.pre;
   format->mean = side.mu;
   format->smooth = side.smooth;
   format->balance = side.bal;

@@ -181,6 +181,12 @@ TEST(ResolveTest, StepsWhereTheyDoNotBelong) {
   ExpectRefused(side, SideKind::kValue, 64, StatusCode::kInvalidArgument, "'smooth'");
   side.bal = true;
   ExpectRefused(side, SideKind::kKey, 64, StatusCode::kInvalidArgument, "'smooth'");
+  side = SideOf(Code::kUint, 4, Axis::kChannel);
+  side.pre = true;
+  EXPECT_TRUE(ResolveSide(side, SideKind::kKey, 64)->pre);
+  ExpectRefused(side, SideKind::kValue, 64, StatusCode::kInvalidArgument, "'pre'");
+  side.hadamard = kHadamardWhole;
+  ExpectRefused(side, SideKind::kKey, 64, StatusCode::kInvalidArgument, "'pre'");
   Side exact;
   exact.hadamard = kHadamardWhole;
   ExpectRefused(exact, SideKind::kKey, 64, StatusCode::kInvalidArgument, "'f16'");
@@ -192,7 +198,6 @@ TEST(ResolveTest, WhatThisBuildLacksIsNamed) {
     change(side);
     ExpectRefused(side, SideKind::kKey, 64, StatusCode::kUnimplemented, name);
   };
-  expect("'pre'", [](Side& s) { s.pre = true; });
   expect("'rot'", [](Side& s) { s.rot = true; });
   expect("needs a calibration", [](Side& s) { s.cal = true; });
 }
