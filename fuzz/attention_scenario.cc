@@ -78,6 +78,8 @@ LayerShape ReadLayer(FuzzInput& input) {
   if (input.Once(3)) layer.window = input.Pick(kWindows);
   if (input.Once(4)) layer.softcap = input.Once(2) ? 50 : 5;
   if (input.Once(4)) layer.scale = 0.01f + 0.01f * static_cast<float>(input.Below(50));
+  layer.rope.pairs = input.Once(2) ? RopePairs::kHalves : RopePairs::kAdjacent;
+  layer.rope.frequencies.assign(layer.k_dim / 2, 0.1f);
   return layer;
 }
 
@@ -96,13 +98,17 @@ bool Fits(const std::string& side, SideKind kind, const Shape& shape) {
 
 std::string ReadSide(FuzzInput& input, SideKind kind, const Shape& shape) {
   constexpr const char* kExact[] = {"f32", "f16", "bf16"};
-  constexpr const char* kTunes[] = {"", "", "", ":clip0.9", ":norm", ":one"};
+  constexpr const char* kTunes[] = {"",     "",     "",      ":clip0.9", ":norm",
+                                    ":one", ":mse", ":hi20", ":out3"};
   constexpr int kTries = 8;
   const std::string exact = input.Pick(kExact);
   if (input.Once(8)) return exact;
   for (int i = 0; i < kTries; ++i) {
     std::string side = input.Pick(EveryKeySide(input.Pick(Registry()))) + input.Pick(kTunes);
-    if (kind == SideKind::kKey && input.Once(4)) side = "mu:" + side;
+    if (kind == SideKind::kKey && input.Once(4)) {
+      constexpr const char* kSteps[] = {"mu:", "smooth:", "pre:"};
+      side = input.Pick(kSteps) + side;
+    }
     if (Fits(side, kind, shape)) return side;
   }
   return exact;

@@ -73,6 +73,7 @@ void CheckCodec(const SealedPage& page, const std::string& what) {
   const ExactRows exact(page.layer);
   PageDescriptor descriptor;
   descriptor.first_token = page.descriptor.first_token;
+  descriptor.first_position = page.descriptor.first_position;
   const int first = static_cast<int>(descriptor.first_token);
   std::vector<float> k(static_cast<size_t>(kPageTokens) * page.layer.k.dim);
   std::vector<float> v(static_cast<size_t>(kPageTokens) * page.layer.v.dim);

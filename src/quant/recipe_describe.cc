@@ -44,7 +44,8 @@ std::string CodePhrase(const Side& side) {
     case Code::kRn:
       return fmt::format("in {}-bit range-normalised levels", side.bits);
     case Code::kNuq:
-      return fmt::format("in {}-bit learned levels", side.bits);
+      return fmt::format("in {}-bit {} levels", side.bits,
+                         side.cal ? "learned" : "range-normalised normal-float");
     case Code::kE4m3:
     case Code::kE5m2:
       return fmt::format("as 8-bit floats ({})", CodeText(side));
