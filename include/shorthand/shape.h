@@ -34,7 +34,7 @@ struct LayerShape {
   int kv_owner = -1;  // the layer whose keys and values this one reads; -1: its own
   float scale = 0;    // of q.k before the soft-cap; 0: 1 / sqrt(k_dim)
   float softcap = 0;  // s <- softcap * tanh(s / softcap); 0: none
-  Rope rope;          // what recipes with `pre` ask for
+  Rope rope = {};     // what recipes with `pre` ask for
   friend bool operator==(const LayerShape&, const LayerShape&) = default;
 };
 

@@ -133,7 +133,10 @@ PeerType CacheLane::peer() const {
   constexpr double kQ8FromBits = 6;
   const LayerFormat& format = FirstLayer(*cache_);
   if (format.k.exact && format.v.exact) return PeerType::kF16;
-  const double bits = (format.k.bits + format.v.bits) / 2.0;
+  const auto bits_of = [](const SideFormat& side) {
+    return 8.0 * static_cast<double>(side.codes_bytes()) / (kPageTokens * side.padded_dim);
+  };
+  const double bits = (bits_of(format.k) + bits_of(format.v)) / 2;
   return bits >= kQ8FromBits ? PeerType::kQ8_0 : PeerType::kQ4_0;
 }
 
