@@ -2,7 +2,7 @@
 //
 // About 1000 tokens of prose, code and two other scripts, run through the model once and kept in a
 // folder by what they depend on: the model's file, the precision of its weights, the text and the
-// kernels. docs/calibration.md says how it compares with a longer text.
+// kernels. docs/quality.md says how it compares with a longer text.
 // Thread-safety: as Calibrate; several processes may share the folder.
 #ifndef SHORTHAND_MODEL_PROBE_H_
 #define SHORTHAND_MODEL_PROBE_H_

@@ -31,22 +31,25 @@ constexpr const char* kExamples =
     "  shorthand calibrate -m qwen -f book.txt -o qwen.json\n"
     "  shorthand eval -m qwen --kv 4bit --calibration qwen.json\n"
     "\n"
-    "docs/formats/calibration.md has the fields, docs/calibration.md what a text of one's own "
+    "docs/formats/calibration.md has the fields, docs/quality.md what a text of one's own "
     "gains.";
 
 constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
+// More tokens change little.
+constexpr int64_t kUsualTokens = 4096;
 
 struct Options {
   std::string model;
   std::string text_file;
   std::string output_file;
-  std::string tokens = "4096";
+  std::string tokens;
   std::string weights = "f32";
   int threads = 0;
   bool json = false;
 };
 
-Result<Calibration> MakeCalibration(const Options& options, int64_t most_tokens) {
+// `tokens`: 0 if the command line does not say.
+Result<Calibration> MakeCalibration(const Options& options, int64_t tokens) {
   EvalText text = {.name = "built-in probe", .text = std::string(ProbeText())};
   if (!options.text_file.empty()) {
     auto read = ReadEvalText(options.text_file);
@@ -58,18 +61,20 @@ Result<Calibration> MakeCalibration(const Options& options, int64_t most_tokens)
   const Precision weights = options.weights == "f32" ? Precision::kF32 : Precision::kNative;
   const auto model = Model::Load(*path, {.precision = weights, .threads = options.threads});
   if (!model.ok()) return model.status();
-  const auto tokens = (*model)->vocab().Tokenize(text.text, Place::kBegin, Markup::kIgnore);
-  if (!tokens.ok()) return tokens.status();
-  const auto count = std::min(most_tokens, static_cast<int64_t>(tokens->size()));
+  const auto all = (*model)->vocab().Tokenize(text.text, Place::kBegin, Markup::kIgnore);
+  if (!all.ok()) return all.status();
+  if (tokens == 0) tokens = std::min(kUsualTokens, (*model)->shape().max_context_tokens);
+  const auto count = std::min(tokens, static_cast<int64_t>(all->size()));
   Progress progress("calibrating");
-  return Calibrate(**model, std::span(*tokens).first(static_cast<size_t>(count)),
+  return Calibrate(**model, std::span(*all).first(static_cast<size_t>(count)),
                    {.model_name = (*model)->shape().name,
                     .source = text.name,
                     .on_progress = [&progress](double share) { progress.Update(share); }});
 }
 
 int RunCalibrate(const Options& options) {
-  const auto tokens = ParseTokens(options.tokens, kMaxTokens);
+  const auto tokens =
+      options.tokens.empty() ? Result<int64_t>(0) : ParseTokens(options.tokens, kMaxTokens);
   if (!tokens.ok()) return FailUsage(tokens.status());
   if (Status status = CheckWritable(options.output_file); !status.ok()) return Fail(status);
   const auto calibration = MakeCalibration(options, *tokens);
@@ -105,7 +110,8 @@ Runner DeclareCalibrate(CLI::App& app) {
   app.add_option("-o,--output", options->output_file, "The file to write")
       ->type_name("FILE")
       ->required();
-  app.add_option("-n,--tokens", options->tokens, "Tokens of the text at most; default 4096")
+  app.add_option("-n,--tokens", options->tokens,
+                 "Tokens of the text at most; default 4096, or what the model was made for")
       ->type_name("N");
   app.add_option("--weights", options->weights,
                  "f32: expanded; native: as in the file; default f32")

@@ -58,6 +58,7 @@ Result<std::optional<Calibration>> CalibrationFor(Model& model, const std::strin
                                .on_progress = [&](double share) { progress.Update(share); }})
           : ReadCalibration(file);
   if (!calibration.ok()) return calibration.status();
+  if (Status status = calibration->CheckFits(model.shape()); !status.ok()) return status;
   return std::optional(*std::move(calibration));
 }
 

@@ -18,7 +18,7 @@ namespace shorthand {
 Result<Calibration> ReadCalibration(const std::string& path);
 
 // Nothing if no recipe needs one. `file`: empty for the probe, which is said on stderr while it is
-// made. Errors: those of ReadCalibration and ProbeModel.
+// made. Errors: those of ReadCalibration, ProbeModel and Calibration::CheckFits.
 Result<std::optional<Calibration>> CalibrationFor(Model& model, const std::string& model_path,
                                                   std::span<const Recipe> recipes,
                                                   const std::string& file);
