@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "eval/fingerprint.h"
+#include "base/checksum.h"
 #include "shorthand/recipe.h"
 
 namespace shorthand {
@@ -32,11 +32,9 @@ Result<std::vector<Token>> Tokens(const Vocab& vocab, std::string_view text) {
 
 // Five digits that follow from the haystack and the needle's number.
 uint64_t NumberOf(std::span<const Token> haystack, int needle) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(haystack.data());
-  const uint64_t words[2] = {Fingerprint({bytes, haystack.size_bytes()}),
+  const uint64_t words[2] = {Xxh3(haystack.data(), haystack.size_bytes()),
                              static_cast<uint64_t>(needle)};
-  return 10000 +
-         Fingerprint({reinterpret_cast<const uint8_t*>(words), sizeof(words)}) % uint64_t{90000};
+  return 10000 + Xxh3(words, sizeof(words)) % uint64_t{90000};
 }
 
 Result<NeedleText> WriteNeedle(const Vocab& vocab, std::span<const Token> haystack, int needle) {

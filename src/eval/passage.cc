@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "eval/fingerprint.h"
+#include "base/checksum.h"
 
 namespace shorthand {
 
 std::string PassageId(const Passage& passage) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(passage.tokens.data());
-  return fmt::format("{}-{}-{:016x}", passage.tokens.size(), passage.first_scored,
-                     Fingerprint({bytes, passage.tokens.size() * sizeof(Token)}));
+  const std::span<const Token> tokens = passage.tokens;
+  return fmt::format("{}-{}-{}", tokens.size(), passage.first_scored,
+                     HexOf(Xxh3(tokens.data(), tokens.size_bytes())));
 }
 
 std::vector<Chunk> ChunksOf(const Passage& passage) {

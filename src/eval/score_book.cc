@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -10,7 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "eval/fingerprint.h"
+#include "base/checksum.h"
+#include "base/replace_file.h"
 
 namespace shorthand {
 namespace {
@@ -51,10 +51,6 @@ std::vector<PositionScore> UnpackScores(const Bytes& bytes) {
   return scores;
 }
 
-std::span<const uint8_t> BytesOf(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
 Status Damaged(const std::string& path) {
   return DataLoss(fmt::format(
       "{} is not a whole file of results of shorthand eval; give another name, or remove it",
@@ -91,8 +87,8 @@ Status ScoreBook::Load() {
   if (!text.starts_with(kMagic) || text.size() < kHeaderBytes) return Damaged(path_);
   uint64_t checksum;
   std::memcpy(&checksum, text.data() + kMagic.size(), kChecksumBytes);
-  const auto payload = BytesOf(text).subspan(kHeaderBytes);
-  if (Fingerprint(payload) != checksum) return Damaged(path_);
+  const std::string_view payload = std::string_view(text).substr(kHeaderBytes);
+  if (Xxh3(payload.data(), payload.size()) != checksum) return Damaged(path_);
   try {
     const Json held = Json::from_cbor(payload.begin(), payload.end());
     if (Status status = CheckFacts(path_, held.at("facts"), facts_); !status.ok()) return status;
@@ -144,7 +140,7 @@ std::string ScoreBook::Serialize() const {
   all["texts"] = std::move(texts);
   std::string payload;
   Json::to_cbor(all, payload);
-  const uint64_t checksum = Fingerprint(BytesOf(payload));
+  const uint64_t checksum = Xxh3(payload.data(), payload.size());
   std::string text(kMagic);
   text.append(reinterpret_cast<const char*>(&checksum), kChecksumBytes);
   return text + payload;
@@ -152,15 +148,7 @@ std::string ScoreBook::Serialize() const {
 
 Status ScoreBook::Save() const {
   if (path_.empty()) return OkStatus();
-  const std::string unfinished = path_ + ".new";
-  std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
-  file << Serialize();
-  file.close();
-  std::error_code error;
-  if (file) fs::rename(unfinished, path_, error);
-  if (file && !error) return OkStatus();
-  fs::remove(unfinished, error);
-  return Internal(fmt::format("the results could not be written to {}", path_));
+  return ReplaceFile(path_, Serialize());
 }
 
 }  // namespace shorthand

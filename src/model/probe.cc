@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/checksum.h"
-#include "base/mapped_file.h"
 #include "base/replace_file.h"
 #include "model/calibrate.h"
 #include "shorthand/attention.h"
@@ -24,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr int kRevision = 1;
 
 // What the statistics depend on, as a file name.
-std::string FileName(const Model& model, uint64_t model_hash) {
+std::string FileName(const Model& model, const std::string& model_hash) {
   const Result<TargetInfo> target = ActiveTarget();
   const std::string inputs =
       fmt::format("{} {} {} {} {}", kRevision, model_hash, static_cast<int>(model.precision()),
@@ -64,10 +63,9 @@ Result<Calibration> Probe(Model& model, const ProbeOptions& options) {
 
 Result<Calibration> ProbeModel(Model& model, const ProbeOptions& options) {
   if (options.folder.empty()) return Probe(model, options);
-  const auto file = MappedFile::Open(options.model_path);
-  if (!file.ok()) return file.status();
-  const uint64_t hash = Xxh3((*file)->bytes().data(), (*file)->bytes().size());
-  const fs::path path = fs::path(options.folder) / FileName(model, hash);
+  const auto hash = FileHash(options.model_path);
+  if (!hash.ok()) return hash.status();
+  const fs::path path = fs::path(options.folder) / FileName(model, *hash);
   if (std::optional<Calibration> kept = ReadKept(path, model.shape())) return *std::move(kept);
   Result<Calibration> made = Probe(model, options);
   if (made.ok()) Keep(path, *made);

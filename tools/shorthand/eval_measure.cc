@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/checksum.h"
 #include "eval/evaluate.h"
-#include "eval/fingerprint.h"
 #include "eval/greedy.h"
 #include "eval/layers.h"
 #include "eval/needle.h"
@@ -29,7 +29,7 @@ namespace {
 // What is kept between runs holds for the same model, weights, protocol and arithmetic.
 Result<ScoreBook> OpenBook(const EvalRequest& request, const std::string& model_path) {
   if (request.resume_file.empty()) return ScoreBook();
-  const auto model = FileFingerprint(model_path);
+  const auto model = FileHash(model_path);
   if (!model.ok()) return model.status();
   const auto target = ActiveTarget();
   if (!target.ok()) return target.status();

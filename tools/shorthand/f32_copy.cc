@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "eval/fingerprint.h"
+#include "base/checksum.h"
 #include "eval/llama_peer.h"
 #include "model/gguf_file.h"
 #include "model_path.h"
@@ -31,7 +31,7 @@ Result<uint64_t> F32Bytes(const std::string& model_path) {
 }  // namespace
 
 Result<std::string> F32CopyOf(const std::string& model_path, int threads) {
-  const auto fingerprint = FileFingerprint(model_path);
+  const auto fingerprint = FileHash(model_path);
   if (!fingerprint.ok()) return fingerprint.status();
   const fs::path folder = fs::path(ModelsFolder()) / "f32";
   const fs::path path =
