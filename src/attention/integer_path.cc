@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "quant/meta.h"
+#include "quant/water_fill.h"
 
 namespace shorthand {
 namespace {
@@ -40,11 +42,12 @@ bool HasSignedScale(Code code) {
 // Ranges of 2 and 3 bits are narrowed to steps of about 1 and .59 standard deviations; codes lie
 // half a step beside their centre.
 KeyPlanes PlanesOf(const HeadTables& tables) {
-  constexpr int kWidths[kPlaneWidths] = {8, 6, 5, 4, 3, 2};
+  static_assert(std::size(kQuadWidths) == kPlaneWidths);
   constexpr float kCodeRms[kPlaneWidths] = {45.3f, 11.3f, 5.7f, 2.9f, 1.75f, 1.1f};
   KeyPlanes planes = {};
   for (int i = 0; i < kPlaneWidths; ++i) {
-    for (const uint8_t width : tables.widths) planes.quads[i] += width == kWidths[i];
+    const int bits = kQuadWidths[kPlaneWidths - 1 - i];
+    for (const uint8_t width : tables.widths) planes.quads[i] += width == bits;
     for (int n = 0; n <= i; ++n) {
       planes.rest_squares[n] += static_cast<float>(4 * planes.quads[i]) * kCodeRms[i] * kCodeRms[i];
     }

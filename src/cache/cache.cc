@@ -7,7 +7,6 @@
 
 #include "cache/cache_impl.h"
 #include "kernels/kernels.h"
-#include "quant/head_tables.h"
 
 namespace shorthand {
 namespace {
@@ -15,23 +14,6 @@ namespace {
 Status NoSuchSequence(SequenceId id) { return NotFound(fmt::format("no sequence {}", id)); }
 
 std::string Mib(uint64_t bytes) { return fmt::format("{:.1f} MiB", bytes / 1048576.0); }
-
-// Gives the formats their tables, and the recipe the name of what they are made from.
-Status UseCalibration(const Shape& shape, const Calibration* calibration, Recipe* recipe,
-                      std::vector<LayerGroup>* groups) {
-  if (!NeedsCalibration(*recipe)) return OkStatus();
-  if (calibration == nullptr) {
-    return FailedPrecondition(fmt::format(
-        "{} needs statistics of the model's keys and queries; pass a calibration of the model",
-        recipe->ToString()));
-  }
-  *recipe = WithCalibration(std::move(*recipe), *calibration);
-  if (const std::string hash = calibration->Hash(); recipe->cal != hash) {
-    return FailedPrecondition(
-        fmt::format("the recipe names calibration {}, but {} was given", recipe->cal, hash));
-  }
-  return ApplyCalibration(shape, *calibration, groups);
-}
 
 // Keys can be stored before RoPE only where RoPE can be taken back.
 Status CheckRope(const std::vector<LayerGroup>& groups) {

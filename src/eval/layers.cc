@@ -12,7 +12,6 @@
 #include "eval/parallel.h"
 #include "eval/passage.h"
 #include "quant/footprint.h"
-#include "quant/head_tables.h"
 #include "quant/page.h"
 
 namespace shorthand {
@@ -243,11 +242,9 @@ Result<std::vector<LayerScore>> DiagnoseLayers(const Shape& shape, const Recipe&
                                                const LayerCapture& capture, int threads) {
   auto groups = ResolveGroups(shape, recipe);
   if (!groups.ok()) return groups.status();
-  if (NeedsCalibration(recipe)) {
-    if (calibration == nullptr) return FailedPrecondition("the recipe needs a calibration");
-    if (Status status = ApplyCalibration(shape, *calibration, &*groups); !status.ok()) {
-      return status;
-    }
+  Recipe named = recipe;
+  if (Status status = UseCalibration(shape, calibration, &named, &*groups); !status.ok()) {
+    return status;
   }
   std::vector<std::pair<const LayerGroup*, const LayerFormat*>> formats;
   for (const LayerGroup& group : *groups) {

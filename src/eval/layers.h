@@ -45,7 +45,7 @@ struct LayerScore {
 };
 
 // `calibration`: for recipes that need one, else null. Errors: those of ResolveGroups and
-// ApplyCalibration; kFailedPrecondition if there is no calibration where one is needed.
+// UseCalibration.
 Result<std::vector<LayerScore>> DiagnoseLayers(const Shape& shape, const Recipe& recipe,
                                                const Calibration* calibration,
                                                const LayerCapture& capture, int threads);

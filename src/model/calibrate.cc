@@ -1,7 +1,6 @@
 #include "model/calibrate.h"
 
 #include <fmt/format.h>
-#include <ggml.h>
 
 #include <algorithm>
 #include <array>
@@ -37,15 +36,15 @@ class Statistics {
     if (seen.input == AttentionInput::kQueries) AddQueries(seen, skipped);
   }
 
-  Result<Calibration> Finish(const Model& model, int64_t tokens, const CalibrateOptions& options) {
+  Result<Calibration> Finish(int64_t tokens, const CalibrateOptions& options) const {
     Calibration result = {
         .model = options.model_name, .source = options.source, .tokens = tokens, .layers = {}};
     const double count = static_cast<double>(tokens - kSkippedTokens);
     for (size_t i = 0; i < sums_.size(); ++i) {
       const LayerShape& shape = shape_.layers[i];
       LayerStatistics layer;
-      layer.rope_pairs = PairsOf(model.rope()[i]);
-      layer.rope_dims = model.rope()[i].dims;
+      layer.rope_pairs = shape.rope.pairs;
+      layer.rope_dims = 2 * static_cast<int>(shape.rope.frequencies.size());
       for (const HeadSums& sums : sums_[i]) {
         const double queries = count * (shape.query_heads / shape.kv_heads);
         HeadStatistics head;
@@ -65,11 +64,6 @@ class Statistics {
   }
 
  private:
-  static RopePairs PairsOf(const RopeParams& rope) {
-    if (rope.dims == 0) return RopePairs::kNone;
-    return rope.style == GGML_ROPE_TYPE_NORMAL ? RopePairs::kAdjacent : RopePairs::kHalves;
-  }
-
   void AddKeys(const ObservedRows& seen, int skipped) {
     const int row_floats = seen.heads * seen.dim;
     const int rows = static_cast<int>(seen.rows.size()) / row_floats;
@@ -155,7 +149,7 @@ Result<Calibration> Calibrate(Model& model, std::span<const Token> tokens,
   }
   model.Observe({});
   if (!failure.ok()) return failure;
-  return statistics.Finish(model, static_cast<int64_t>(pages) * kPageTokens, options);
+  return statistics.Finish(static_cast<int64_t>(pages) * kPageTokens, options);
 }
 
 }  // namespace shorthand

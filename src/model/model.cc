@@ -71,7 +71,6 @@ class ModelImpl {
 
   const Shape& shape() const { return hyper_.shape; }
   const Vocab& vocab() const { return *vocab_; }
-  const std::vector<RopeParams>& rope() const { return hyper_.rope; }
   Precision precision() const { return precision_; }
   int threads() const { return threads_; }
   uint64_t tensor_bytes() const {
@@ -164,7 +163,6 @@ Model::~Model() = default;
 
 const Shape& Model::shape() const { return impl_->shape(); }
 const Vocab& Model::vocab() const { return impl_->vocab(); }
-const std::vector<RopeParams>& Model::rope() const { return impl_->rope(); }
 Precision Model::precision() const { return impl_->precision(); }
 int Model::threads() const { return impl_->threads(); }
 uint64_t Model::tensor_bytes() const { return impl_->tensor_bytes(); }

@@ -12,7 +12,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "model/hyperparams.h"
 #include "model/observer.h"
@@ -46,7 +45,6 @@ class Model {
 
   const Shape& shape() const;
   const Vocab& vocab() const;
-  const std::vector<RopeParams>& rope() const;  // [layers]
   Precision precision() const;
   int threads() const;
   uint64_t tensor_bytes() const;  // as in the file

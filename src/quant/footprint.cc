@@ -111,13 +111,25 @@ Result<std::vector<LayerGroup>> ResolveGroups(const Shape& shape, const Recipe& 
   return groups;
 }
 
-Status ApplyCalibration(const Shape& shape, const Calibration& calibration,
-                        std::vector<LayerGroup>* groups) {
-  if (Status status = calibration.CheckFits(shape); !status.ok()) return status;
+Status UseCalibration(const Shape& shape, const Calibration* calibration, Recipe* recipe,
+                      std::vector<LayerGroup>* groups) {
+  if (!NeedsCalibration(*recipe)) return OkStatus();
+  if (calibration == nullptr) {
+    return FailedPrecondition(fmt::format(
+        "{} needs statistics of the model's keys and queries; pass a calibration of the model",
+        recipe->ToString()));
+  }
+  const std::string hash = calibration->Hash();
+  *recipe = WithCalibration(std::move(*recipe), hash);
+  if (recipe->cal != hash) {
+    return FailedPrecondition(
+        fmt::format("the recipe names calibration {}, but {} was given", recipe->cal, hash));
+  }
+  if (Status status = calibration->CheckFits(shape); !status.ok()) return status;
   for (LayerGroup& group : *groups) {
     for (LayerFormat& layer : group.layers) {
       for (int head = 0; head < layer.kv_heads; ++head) {
-        layer.k_tables[head] = KeyTables(layer.k, calibration.layers[layer.layer], head);
+        layer.k_tables[head] = KeyTables(layer.k, calibration->layers[layer.layer], head);
       }
     }
   }

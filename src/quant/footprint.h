@@ -28,7 +28,7 @@ struct LayerFormat {
   int layer = 0;
   int kv_heads = 0;
   SideFormat k, v;                             // as sealed
-  std::vector<HeadTables> k_tables, v_tables;  // [kv_heads]; made by ApplyCalibration
+  std::vector<HeadTables> k_tables, v_tables;  // [kv_heads]; made by UseCalibration
   SideFormat exact_k, exact_v;                 // as written
   PageLayout sealed;                           // bytes 0 if the layer is never sealed
   PageLayout exact;
@@ -47,10 +47,12 @@ struct LayerGroup {
 // Errors: those of ResolveSide with the layer named; a head dim that is not supported.
 Result<std::vector<LayerGroup>> ResolveGroups(const Shape& shape, const Recipe& recipe);
 
-// Makes the tables of formats that need a calibration.
-// Errors: kInvalidArgument if it does not fit the shape.
-Status ApplyCalibration(const Shape& shape, const Calibration& calibration,
-                        std::vector<LayerGroup>* groups);
+// If `recipe` needs a calibration, gives its formats their tables and the recipe the calibration's
+// name. `calibration`: null if there is none.
+// Errors: kFailedPrecondition if there is none, or another than the recipe names; kInvalidArgument
+// if it does not fit the shape.
+Status UseCalibration(const Shape& shape, const Calibration* calibration, Recipe* recipe,
+                      std::vector<LayerGroup>* groups);
 
 // The life of a page, as functions of positions and recipe only. `end` is the ordinal after the
 // entry's last token, `tokens` the length of the sequence.

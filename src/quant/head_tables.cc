@@ -89,8 +89,8 @@ bool NeedsCalibration(const Recipe& recipe) {
                                          [&](const Override& o) { return needs(o.kv); });
 }
 
-Recipe WithCalibration(Recipe recipe, const Calibration& calibration) {
-  if (recipe.cal.empty() && NeedsCalibration(recipe)) recipe.cal = calibration.Hash();
+Recipe WithCalibration(Recipe recipe, const std::string& hash) {
+  if (recipe.cal.empty() && NeedsCalibration(recipe)) recipe.cal = hash;
   return recipe;
 }
 

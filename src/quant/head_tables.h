@@ -7,6 +7,7 @@
 #define SHORTHAND_QUANT_HEAD_TABLES_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "quant/format.h"
@@ -31,8 +32,8 @@ struct HeadTables {
 // Whether a side of this recipe needs a calibration.
 bool NeedsCalibration(const Side& side);
 bool NeedsCalibration(const Recipe& recipe);
-// The recipe with the calibration's name, if it needs one and has no name yet.
-Recipe WithCalibration(Recipe recipe, const Calibration& calibration);
+// The recipe with the calibration's hash, if it needs one and names none yet.
+Recipe WithCalibration(Recipe recipe, const std::string& hash);
 
 // The tables of keys. REQUIRES: the calibration fits the shape; `format` is a side of it.
 HeadTables KeyTables(const SideFormat& format, const LayerStatistics& layer, int head);

@@ -125,6 +125,15 @@ void Reorder(const SideFormat& format, const std::vector<uint16_t>& order, int f
   }
 }
 
+// The order and widths of a page's channels: the head's, or where the page promotes channels its
+// own, which `of_page` then holds.
+const HeadTables& PlanesOf(const SideFormat& format, const HeadTables& tables,
+                           const uint16_t* promoted, HeadTables* of_page) {
+  if (format.promoted == 0) return tables;
+  *of_page = PromotedPlanes(format, promoted);
+  return *of_page;
+}
+
 void Pack(const SideFormat& format, const HeadTables& planes, const uint8_t* codes,
           uint8_t* lines) {
   if (format.planes()) {
@@ -180,8 +189,8 @@ void SealSide(const SideFormat& format, const HeadTables& tables, const float* x
               ZeroCode(format.codec->levels, format.bits));
   ApplySteps(format, tables, x, first, descriptor->first_position, work);
   if (format.promoted > 0) ChoosePromoted(format, work.x, first, meta.promoted);
-  const HeadTables of_page = PromotedPlanes(format, meta.promoted);
-  const HeadTables& planes = format.promoted > 0 ? of_page : tables;
+  HeadTables of_page;
+  const HeadTables& planes = PlanesOf(format, tables, meta.promoted, &of_page);
   Reorder(format, planes.order, first, work.x);
   format.codec->encode(format, work.x, first,
                        {work.codes, meta.scales, meta.offsets, &descriptor->clipped_values,
@@ -202,8 +211,8 @@ void UnsealSide(const SideFormat& format, const HeadTables& tables, const SidePa
   ReadMeta(format, page + part.meta_offset, descriptor,
            {mean.data(), smooth.data(), promoted.data(), factors.data(), scales.data(),
             offsets.data(), outlier_places.data(), outlier_values.data()});
-  const HeadTables of_page = PromotedPlanes(format, promoted.data());
-  const HeadTables& planes = format.promoted > 0 ? of_page : tables;
+  HeadTables of_page;
+  const HeadTables& planes = PlanesOf(format, tables, promoted.data(), &of_page);
   Unpack(format, planes, page + part.codes_offset, codes.data());
   int outlier = 0;
   for (int t = 0; t < kPageTokens; ++t) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "quant/head_tables.h"
 #include "quant/presets.h"
 #include "quant/recipe_names.h"
 #include "quant/recipe_scanner.h"
@@ -16,9 +17,6 @@ namespace {
 constexpr size_t kMaxHashDigits = 64;  // of a SHA-256
 
 bool IsHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
-
-bool UsesCalibration(const Side& side) { return side.cal || side.bal || side.code == Code::kWater; }
-bool UsesCalibration(const SidePair& kv) { return UsesCalibration(kv.k) || UsesCalibration(kv.v); }
 
 class RecipeParser {
  public:
@@ -230,11 +228,7 @@ bool RecipeParser::ReadLayer(int* layer) {
 
 // What is known only at the end.
 bool RecipeParser::Check() {
-  const bool uses_calibration =
-      UsesCalibration(recipe_.kv) ||
-      std::any_of(recipe_.overrides.begin(), recipe_.overrides.end(),
-                  [](const Override& override) { return UsesCalibration(override.kv); });
-  if (cal_given_ && !uses_calibration) {
+  if (cal_given_ && !NeedsCalibration(recipe_)) {
     return in_.Fail(cal_at_,
                     "cal= is given, but nothing uses it; the tune cal, the step bal and "
                     "the code wN do");

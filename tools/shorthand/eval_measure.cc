@@ -167,7 +167,8 @@ Result<LaneFailures> ScoreOurs(const EvalRequest& request, const std::string& pa
   const auto calibration = CalibrationFor(**model, path, recipes, request.calibration_file);
   if (!calibration.ok()) return calibration.status();
   if (*calibration) {
-    for (Recipe& recipe : recipes) recipe = WithCalibration(std::move(recipe), **calibration);
+    const std::string hash = (*calibration)->Hash();
+    for (Recipe& recipe : recipes) recipe = WithCalibration(std::move(recipe), hash);
   }
   if (request.layers) {
     for (ContextReport& context : report.contexts) {
