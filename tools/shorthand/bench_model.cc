@@ -208,9 +208,7 @@ Runner DeclareBenchModel(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.description(kHelp);
   app.footer(kExamples);
-  app.add_option("-m,--model", options->model, "A GGUF file, or the name of one that is fetched")
-      ->type_name("MODEL")
-      ->required();
+  AddModelOption(app, options->model);
   app.add_option("--depth", options->depths, "Tokens of context; default 0,2048,8192")
       ->type_name("N,N,...");
   app.add_option("--kv", options->recipes,

@@ -102,9 +102,7 @@ Runner DeclareCalibrate(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.description(kHelp);
   app.footer(kExamples);
-  app.add_option("-m,--model", options->model, "A GGUF file, or the name of one that is fetched")
-      ->type_name("MODEL")
-      ->required();
+  AddModelOption(app, options->model);
   app.add_option("-f,--file", options->text_file, "The text; default: the built-in probe")
       ->type_name("TEXT");
   app.add_option("-o,--output", options->output_file, "The file to write")
@@ -117,9 +115,7 @@ Runner DeclareCalibrate(CLI::App& app) {
                  "f32: expanded; native: as in the file; default f32")
       ->type_name("f32|native")
       ->check(CLI::IsMember({"f32", "native"}).description(""));
-  app.add_option("-t,--threads", options->threads, "Compute threads; default: one for each core")
-      ->type_name("N")
-      ->check(CLI::Range(0, 512).description(""));
+  AddThreadsOption(app, options->threads);
   app.add_flag("--json", options->json, "What was written, for programs");
   return [options] { return RunCalibrate(*options); };
 }

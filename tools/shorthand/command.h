@@ -41,6 +41,11 @@ int Fail(const Status& status);
 // The same for what the user can put right on the command line; kExitUsage.
 int FailUsage(const Status& status);
 
+// Options that several commands take.
+void AddModelOption(CLI::App& app, std::string& model);              // required
+void AddThreadsOption(CLI::App& app, int& threads);                  // 0: one for each core
+void AddCalibrationOption(CLI::App& app, std::string& calibration);  // empty: the probe
+
 // The recipes of a repeated --kv. Errors: the first one's.
 Result<std::vector<Recipe>> ParseRecipes(const std::vector<std::string>& texts);
 

@@ -56,6 +56,24 @@ int FailUsage(const Status& status) {
   return kExitUsage;
 }
 
+void AddModelOption(CLI::App& app, std::string& model) {
+  app.add_option("-m,--model", model, "A GGUF file, or the name of one that is fetched")
+      ->type_name("MODEL")
+      ->required();
+}
+
+void AddThreadsOption(CLI::App& app, int& threads) {
+  app.add_option("-t,--threads", threads, "Compute threads; default: one for each core")
+      ->type_name("N")
+      ->check(CLI::Range(0, 512).description(""));
+}
+
+void AddCalibrationOption(CLI::App& app, std::string& calibration) {
+  app.add_option("--calibration", calibration,
+                 "Of the model, by `shorthand calibrate`; default: the built-in probe")
+      ->type_name("FILE");
+}
+
 Result<std::vector<Recipe>> ParseRecipes(const std::vector<std::string>& texts) {
   std::vector<Recipe> recipes;
   for (const std::string& text : texts) {

@@ -142,10 +142,7 @@ int RunEval(Options& options) {
 }
 
 void DeclareWhat(CLI::App& app, Options& options) {
-  app.add_option("-m,--model", options.request.model,
-                 "A GGUF file, or the name of one that is fetched")
-      ->type_name("MODEL")
-      ->required();
+  AddModelOption(app, options.request.model);
   app.add_option("-f,--file", options.text_files,
                  "A text; repeat it for several. Default: the project's documents")
       ->type_name("TEXT")
@@ -195,17 +192,12 @@ void DeclareMore(CLI::App& app, Options& options) {
 }
 
 void DeclareHow(CLI::App& app, Options& options) {
-  app.add_option("--calibration", options.request.calibration_file,
-                 "Of the model, by `shorthand calibrate`; default: the built-in probe")
-      ->type_name("FILE");
+  AddCalibrationOption(app, options.request.calibration_file);
   app.add_option("--weights", options.weights,
                  "f32: expanded; native: as in the file, as its users see it; default f32")
       ->type_name("f32|native")
       ->check(CLI::IsMember({"f32", "native"}).description(""));
-  app.add_option("-t,--threads", options.request.threads,
-                 "Compute threads; default: one for each core")
-      ->type_name("N")
-      ->check(CLI::Range(0, 512).description(""));
+  AddThreadsOption(app, options.request.threads);
   app.add_option("--resume", options.request.resume_file,
                  "Keep results in a file, and compute only what it does not hold yet")
       ->type_name("FILE");

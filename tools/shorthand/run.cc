@@ -182,9 +182,7 @@ void AddSampling(CLI::App& app, Options& options) {
 Runner DeclareRun(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.footer(kExamples);
-  app.add_option("-m,--model", options->model, "A GGUF file, or the name of one that is fetched")
-      ->type_name("MODEL")
-      ->required();
+  AddModelOption(app, options->model);
   options->prompt_option =
       app.add_option("-p,--prompt", options->prompt, "The text to go on with")->type_name("TEXT");
   options->file_option = app.add_option("-f,--file", options->prompt_file, "The same from a file")
@@ -195,15 +193,11 @@ Runner DeclareRun(CLI::App& app) {
       ->type_name("N")
       ->check(CLI::Range(int64_t{0}, kMaxTokens).description(""));
   app.add_option("--kv", options->recipe, "The recipe of the cache; default 8bit")->type_name("R");
-  app.add_option("--calibration", options->calibration_file,
-                 "Of the model, by `shorthand calibrate`; default: the built-in probe")
-      ->type_name("FILE");
+  AddCalibrationOption(app, options->calibration_file);
   app.add_option("-c,--context", options->context,
                  "Tokens that the context holds; default: what the model was made for")
       ->type_name("N");
-  app.add_option("-t,--threads", options->threads, "Compute threads; default: one for each core")
-      ->type_name("N")
-      ->check(CLI::Range(0, 512).description(""));
+  AddThreadsOption(app, options->threads);
   AddSampling(app, *options);
   app.add_flag("--chat", options->chat, "Put the prompt to the model as a user's message");
   app.add_flag("-i,--interactive", options->interactive,
