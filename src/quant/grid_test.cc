@@ -6,24 +6,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "base/half.h"
 #include "quant/meta.h"
 #include "quant/page_test_util.h"
 
 namespace shorthand {
 namespace {
-
-std::vector<float> Normals(int dim, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> x(static_cast<size_t>(kPageTokens) * dim);
-  for (float& v : x) v = RoundToF16(normal(random));
-  return x;
-}
 
 std::vector<float> FactorsOf(const SealedSide& sealed) {
   std::vector<float> factors(sealed.format.factors());

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include "base/half.h"
@@ -17,14 +16,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
-
-std::vector<float> Normals(int dim) {
-  std::mt19937 random(static_cast<uint32_t>(dim));
-  std::normal_distribution<float> normal;
-  std::vector<float> x(static_cast<size_t>(kPageTokens) * dim);
-  for (float& v : x) v = RoundToF16(normal(random));
-  return x;
-}
 
 struct Outliers {
   explicit Outliers(const SealedSide& sealed)
@@ -71,7 +62,7 @@ TEST(OutliersTest, RanksAndRangesByHand) {
 
 // Loud outliers are exact, and their groups are coded as if they were not there.
 TEST(OutliersTest, OutliersAreExactAndLeaveTheRange) {
-  std::vector<float> x = Normals(64);
+  std::vector<float> x = Normals(64, 64);
   const std::vector<float> calm = x;
   const int places[] = {5, 64 + 5, 100 * 64 + 63, 127 * 64};
   for (int at : places) x[at] = at % 2 == 0 ? 777.0f : -777.0f;
@@ -93,7 +84,7 @@ TEST(OutliersTest, OutliersAreExactAndLeaveTheRange) {
 
 // Ranks are relative to the group: a loud channel has no more outliers than a quiet one.
 TEST(OutliersTest, LoudGroupsAreNoOutliers) {
-  std::vector<float> x = Normals(64);
+  std::vector<float> x = Normals(64, 64);
   std::vector<float> loud = x;
   for (int t = 0; t < kPageTokens; ++t) loud[t * 64 + 9] *= 1024;
   const SideFormat format = ResolveText("nuq2/ch:out1", SideKind::kKey, 64);
@@ -103,7 +94,7 @@ TEST(OutliersTest, LoudGroupsAreNoOutliers) {
 TEST(OutliersTest, SinksLeaveFewerValuesThanPlaces) {
   const SideFormat format = ResolveText("nuq3/tok:out50", SideKind::kKey, 8);
   ASSERT_EQ(format.outliers, 512);
-  const std::vector<float> x = Normals(8);
+  const std::vector<float> x = Normals(8, 8);
   const Outliers outliers(SealedSide(format, x, 126));
   ASSERT_EQ(std::count(outliers.places.begin(), outliers.places.end(), 0), 496);
   EXPECT_TRUE(std::is_sorted(outliers.places.begin(), outliers.places.end()));

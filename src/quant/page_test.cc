@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "base/half.h"
@@ -12,14 +11,6 @@
 
 namespace shorthand {
 namespace {
-
-std::vector<float> Normals(int dim, float mean = 0) {
-  std::mt19937 random(static_cast<uint32_t>(dim));
-  std::normal_distribution<float> normal(mean, 1);
-  std::vector<float> x(static_cast<size_t>(kPageTokens) * dim);
-  for (float& v : x) v = RoundToF16(normal(random));
-  return x;
-}
 
 struct Sizes {
   const char* k;
@@ -119,7 +110,7 @@ TEST(PageTest, SinkRowsTakeNoPart) {
     for (int first : {1, 31, 32, 100, 127, 128}) {
       SCOPED_TRACE(std::string(text) + " " + std::to_string(first));
       const SideFormat format = ResolveText(text, SideKind::kKey, 64);
-      std::vector<float> with_nan = Normals(64), with_zero = with_nan;
+      std::vector<float> with_nan = Normals(64, 64), with_zero = with_nan;
       std::fill_n(with_nan.begin(), first * 64, nan);
       std::fill_n(with_zero.begin(), first * 64, 0.0f);
       const SealedSide a(format, with_nan, first), b(format, with_zero, first);
@@ -131,13 +122,13 @@ TEST(PageTest, SinkRowsTakeNoPart) {
 }
 
 TEST(PageTest, AllRowsExcludedIsAPageOfZeros) {
-  const SealedSide sealed(ResolveText("mu:had:u4/tok", SideKind::kKey, 64), Normals(64), 128);
+  const SealedSide sealed(ResolveText("mu:had:u4/tok", SideKind::kKey, 64), Normals(64, 64), 128);
   for (uint8_t byte : sealed.page) EXPECT_EQ(byte, 0);
 }
 
 // Keys far from zero: without the mean the scale would have to span it.
 TEST(PageTest, MeanIsStoredSubtractedAndAddedBack) {
-  std::vector<float> x = Normals(64);
+  std::vector<float> x = Normals(64, 64);
   for (size_t i = 0; i < x.size(); ++i) x[i] += i % 64 == 5 ? 100.0f : 0.0f;
   const SideFormat format = ResolveText("mu:u8/tok", SideKind::kKey, 64);
   const SealedSide sealed(format, x);
@@ -157,7 +148,7 @@ TEST(PageTest, MeanIsStoredSubtractedAndAddedBack) {
 TEST(PageTest, PaddingChannelsHoldTheCodeNearestZero) {
   for (const auto& [text, zero] :
        {std::pair{"u4/tok", 0}, {"i4/ch", 8}, {"lm2/tok", 1}, {"nf4/tok", 7}, {"e4m3/page", 0}}) {
-    const SealedSide sealed(ResolveText(text, SideKind::kValue, 72), Normals(72, 3));
+    const SealedSide sealed(ResolveText(text, SideKind::kValue, 72), Normals(72, 72, 1, 3));
     const std::vector<uint8_t> codes = sealed.Codes();
     for (int t = 0; t < kPageTokens; ++t) {
       for (int c = 72; c < 80; ++c) ASSERT_EQ(codes[t * 80 + c], zero) << text;
@@ -168,7 +159,7 @@ TEST(PageTest, PaddingChannelsHoldTheCodeNearestZero) {
 // The same numbers, whichever side of the page: only their order differs.
 TEST(PageTest, KeysAndValuesReadTheSame) {
   for (const char* text : {"u4/tok32", "u3/ch32", "had:lm4/tok", "q5_1", "nvfp4"}) {
-    const std::vector<float> x = Normals(96, 1);
+    const std::vector<float> x = Normals(96, 96, 1, 1);
     EXPECT_EQ(SealedSide(ResolveText(text, SideKind::kKey, 96), x).Unsealed(),
               SealedSide(ResolveText(text, SideKind::kValue, 96), x).Unsealed())
         << text;

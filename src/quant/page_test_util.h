@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "base/half.h"
 #include "quant/page.h"
 
 namespace shorthand {
@@ -28,6 +30,15 @@ inline SideFormat ResolveText(const std::string& text, SideKind kind, int dim) {
   Result<SideFormat> format = TryResolveText(text, kind, dim);
   EXPECT_TRUE(format.ok()) << text << ": " << format.status().message();
   return format.ok() ? *format : SideFormat{};
+}
+
+// A page [128][dim] of normal values, rounded as exact pages are.
+inline std::vector<float> Normals(int dim, uint32_t seed, float sigma = 1, float mean = 0) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(mean, sigma);
+  std::vector<float> x(static_cast<size_t>(kPageTokens) * dim);
+  for (float& v : x) v = RoundToFiniteF16(normal(random));
+  return x;
 }
 
 // Of NeutralCalibration, if the format needs tables.

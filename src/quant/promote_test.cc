@@ -5,10 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
 
-#include "base/half.h"
 #include "quant/meta.h"
 #include "quant/page_test_util.h"
 
@@ -16,14 +14,6 @@ namespace shorthand {
 namespace {
 
 using ::testing::ElementsAre;
-
-std::vector<float> Normals(int dim) {
-  std::mt19937 random(static_cast<uint32_t>(dim));
-  std::normal_distribution<float> normal;
-  std::vector<float> x(static_cast<size_t>(kPageTokens) * dim);
-  for (float& v : x) v = RoundToF16(normal(random));
-  return x;
-}
 
 std::vector<uint16_t> PromotedOf(const SealedSide& sealed) {
   std::vector<uint16_t> promoted(sealed.format.promoted);
@@ -41,7 +31,7 @@ double ErrorOf(const std::vector<float>& x, const std::vector<float>& read, int 
 
 // Channels 3, 20, 41 and 63 are loud, by mean or by spread; 10 has one loud token only.
 TEST(PromoteTest, TheLargestMeanMagnitudes) {
-  std::vector<float> x = Normals(64);
+  std::vector<float> x = Normals(64, 64);
   for (int t = 0; t < kPageTokens; ++t) {
     x[t * 64 + 3] += 50;
     x[t * 64 + 20] -= 30;
@@ -66,7 +56,7 @@ TEST(PromoteTest, OfEqualsTheFirst) {
 
 // Min/max in 4 bits instead of 2: 15 steps for 3, an error 25 times smaller.
 TEST(PromoteTest, PromotedChannelsHaveTheErrorOfTwiceTheBits) {
-  std::vector<float> x = Normals(80);
+  std::vector<float> x = Normals(80, 80);
   for (int t = 0; t < kPageTokens; ++t) x[t * 80 + 17] *= 4;
   const std::vector<float> plain =
       SealedSide(ResolveText("u2/ch", SideKind::kKey, 80), x).Unsealed();

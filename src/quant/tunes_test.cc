@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -17,14 +16,6 @@ namespace {
 std::vector<float> Repeated(const std::vector<float>& row) {
   std::vector<float> x;
   for (int t = 0; t < kPageTokens; ++t) x.insert(x.end(), row.begin(), row.end());
-  return x;
-}
-
-std::vector<float> Normals(int dim, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> x(static_cast<size_t>(kPageTokens) * dim);
-  for (float& v : x) v = RoundToF16(normal(random));
   return x;
 }
 
