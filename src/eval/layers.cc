@@ -146,7 +146,8 @@ class LayerDiagnosis {
     return {.sealed = true,
             .logit_correlation = correlation_ / queries_,
             .attention_kl = kl_ / queries_,
-            .output_nsr = signal_ > 0 ? noise_ / signal_ : 0};
+            .k_nsr = signal_ > 0 ? k_noise_ / signal_ : 0,
+            .v_nsr = signal_ > 0 ? v_noise_ / signal_ : 0};
   }
 
  private:
@@ -183,24 +184,29 @@ class LayerDiagnosis {
     for (size_t i = 0; i < exact.size(); ++i) {
       if (exact[i] > 0 && read[i] > 0) kl_ += exact[i] * std::log(exact[i] / read[i]);
     }
-    AddOutput(exact, first, position);
+    AddOutput(exact, read, first, position);
   }
 
-  // The output with exact weights: its size, and that of the part which sealed values add.
-  void AddOutput(const std::vector<double>& weights, int64_t first, int64_t position) {
-    std::vector<double> output(shape_.v_dim), noise(shape_.v_dim);
+  // The exact output's size, and what the errors of sealed keys and of sealed values add to it.
+  void AddOutput(const std::vector<double>& weights, const std::vector<double>& read_weights,
+                 int64_t first, int64_t position) {
+    std::vector<double> output(shape_.v_dim), of_keys(shape_.v_dim), of_values(shape_.v_dim);
     for (int64_t token = first; token <= position; ++token) {
       const bool sealed = SeenSealed(token, position);
+      const double weight = weights[token - first];
+      const double weight_error = read_weights[token - first] - weight;
       const float* value = values_.data() + token * shape_.v_dim;
       const float* read = read_values_.data() + token * shape_.v_dim;
       for (int i = 0; i < shape_.v_dim; ++i) {
-        output[i] += weights[token - first] * value[i];
-        if (sealed) noise[i] += weights[token - first] * (double{read[i]} - value[i]);
+        output[i] += weight * value[i];
+        of_keys[i] += weight_error * value[i];
+        if (sealed) of_values[i] += weight * (double{read[i]} - value[i]);
       }
     }
     for (int i = 0; i < shape_.v_dim; ++i) {
       signal_ += output[i] * output[i];
-      noise_ += noise[i] * noise[i];
+      k_noise_ += of_keys[i] * of_keys[i];
+      v_noise_ += of_values[i] * of_values[i];
     }
   }
 
@@ -210,7 +216,7 @@ class LayerDiagnosis {
   const LayerCapture& capture_;
   const CapturedLayer& rows_;
   std::vector<float> keys_, values_, read_keys_, read_values_;  // of one KV head
-  double queries_ = 0, correlation_ = 0, kl_ = 0, signal_ = 0, noise_ = 0;
+  double queries_ = 0, correlation_ = 0, kl_ = 0, signal_ = 0, k_noise_ = 0, v_noise_ = 0;
 };
 
 }  // namespace

@@ -41,7 +41,8 @@ struct LayerScore {
   bool sealed = false;           // whether a query sees a sealed page at all; else nothing is lost
   double logit_correlation = 1;  // of centred logits over tokens seen sealed, mean over queries
   double attention_kl = 0;       // KL(exact || sealed) of attention weights, mean over queries
-  double output_nsr = 0;         // noise of sealed values in the output, over its signal
+  double k_nsr = 0;              // what errors of keys add to the output, over its size, squared
+  double v_nsr = 0;              // the same of values
 };
 
 // `calibration`: for recipes that need one, else null. Errors: those of ResolveGroups and

@@ -56,13 +56,13 @@ TEST(LayersTest, NoiseOfValuesIsThatOfTheSealedPart) {
   const auto expected = [&](double sealed) { return whole * std::pow(sealed / 300, 2); };
   const LayerScore score = Diagnose("k=f16,v=u2/tok", capture);
   EXPECT_TRUE(score.sealed);
-  EXPECT_NEAR(score.output_nsr, expected(256), 1e-12);
+  EXPECT_NEAR(score.v_nsr, expected(256), 1e-12);
   EXPECT_EQ(score.attention_kl, 0);
   EXPECT_EQ(score.logit_correlation, 1);
   // Sinks and recent pages are seen exact.
-  EXPECT_NEAR(Diagnose("k=f16,v=u2/tok,sink=4", capture).output_nsr, expected(252), 1e-12);
-  EXPECT_NEAR(Diagnose("k=f16,v=u2/tok,sink=128", capture).output_nsr, expected(128), 1e-12);
-  EXPECT_NEAR(Diagnose("k=f16,v=u2/tok,recent=128", capture).output_nsr, expected(128), 1e-12);
+  EXPECT_NEAR(Diagnose("k=f16,v=u2/tok,sink=4", capture).v_nsr, expected(252), 1e-12);
+  EXPECT_NEAR(Diagnose("k=f16,v=u2/tok,sink=128", capture).v_nsr, expected(128), 1e-12);
+  EXPECT_NEAR(Diagnose("k=f16,v=u2/tok,recent=128", capture).v_nsr, expected(128), 1e-12);
   EXPECT_FALSE(Diagnose("k=f16,v=u2/tok,recent=256", capture).sealed);
   EXPECT_FALSE(Diagnose("f16", capture).sealed);
 }
@@ -74,8 +74,8 @@ TEST(LayersTest, WindowsHideWhatLiesBefore) {
   shape.layers[0].window = 300;
   // Tokens 400 to 699 are seen, of which 640 on lie in the page being written.
   const double whole = 14 * 0.0625 / (9 + 14 * 0.0625);
-  EXPECT_NEAR(Diagnose("k=f16,v=u2/tok", capture, shape).output_nsr,
-              whole * std::pow(240.0 / 300, 2), 1e-12);
+  EXPECT_NEAR(Diagnose("k=f16,v=u2/tok", capture, shape).v_nsr, whole * std::pow(240.0 / 300, 2),
+              1e-12);
 }
 
 TEST(LayersTest, LogitsByHand) {
@@ -108,7 +108,7 @@ TEST(LayersTest, LogitsByHand) {
   EXPECT_NEAR(score.attention_kl, kl, 1e-12);
   EXPECT_GT(score.attention_kl, 0);
   EXPECT_NEAR(score.logit_correlation, correlation, 1e-12);
-  EXPECT_EQ(score.output_nsr, 0);
+  EXPECT_EQ(score.v_nsr, 0);
 
   Shape capped = OneLayer();
   capped.layers[0].softcap = 1e6f;  // tanh is a straight line there
@@ -168,8 +168,8 @@ TEST(LayersTest, AModelsLayersLoseMoreWithFewerBits) {
     EXPECT_LT(four[i].attention_kl, two[i].attention_kl);
     EXPECT_GT(eight[i].logit_correlation, four[i].logit_correlation);
     EXPECT_GT(four[i].logit_correlation, two[i].logit_correlation);
-    EXPECT_LT(eight[i].output_nsr, four[i].output_nsr);
-    EXPECT_LT(four[i].output_nsr, two[i].output_nsr);
+    EXPECT_LT(eight[i].v_nsr, four[i].v_nsr);
+    EXPECT_LT(four[i].v_nsr, two[i].v_nsr);
     EXPECT_GT(eight[i].logit_correlation, 0.999);
   }
   const auto again = diagnose("k=u4/ch,v=i4/tok", 1);

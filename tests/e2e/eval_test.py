@@ -235,7 +235,7 @@ class RealModelTest(unittest.TestCase):
         worst = max(range(30), key=lambda i: layers[i]["attention_kl"])
         self.assertEqual(q4_0["attention_kl_worst_layer"], worst)
         self.assertEqual(q4_0["attention_kl_worst"], layers[worst]["attention_kl"])
-        self.assertAlmostEqual(q4_0["output_nsr"], sum(l["output_nsr"] for l in layers) / 30)
+        self.assertAlmostEqual(q4_0["v_nsr"], sum(l["v_nsr"] for l in layers) / 30)
         self.assertLess(q4_0["logit_correlation_worst"], q4_0["logit_correlation"])
         self.assertIsNone(f16["attention_kl"])
         self.assertEqual(int(rows[0]["attention_kl_worst_layer"]), worst)

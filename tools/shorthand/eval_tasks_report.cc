@@ -76,7 +76,8 @@ struct LayerFigure {
 constexpr LayerFigure kLayerFigures[] = {
     {"logit_correlation", "logit correlation", &LayerScore::logit_correlation, -1},
     {"attention_kl", "attention KL", &LayerScore::attention_kl, 1},
-    {"output_nsr", "V noise/signal", &LayerScore::output_nsr, 1}};
+    {"k_nsr", "K noise/signal", &LayerScore::k_nsr, 1},
+    {"v_nsr", "V noise/signal", &LayerScore::v_nsr, 1}};
 
 // Of the layers that are sealed; the worst is -1 if none is.
 struct LayerSummary {
