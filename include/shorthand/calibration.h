@@ -1,6 +1,6 @@
 // Calibration: what a text showed about the keys and queries of a model, layer by layer and head by
 // head. Formats that are static but fitted to a model are made from it: channel balance (`bal`) and
-// channel widths (`wN`).
+// channel widths (`wN`); so is the choice of a format for each layer (`auto`).
 //
 // Its text form is JSON, versioned and complete, and names itself: two calibrations with the same
 // numbers have the same hash. docs/formats/calibration.md has the fields.
@@ -8,6 +8,7 @@
 #ifndef SHORTHAND_CALIBRATION_H_
 #define SHORTHAND_CALIBRATION_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,10 +27,17 @@ struct HeadStatistics {
   friend bool operator==(const HeadStatistics&, const HeadStatistics&) = default;
 };
 
+inline constexpr std::array<double, 4> kKeyNoiseBits = {2, 2.5, 3, 4};
+inline constexpr std::array<double, 3> kValueNoiseBits = {2, 3, 4};
+
 struct LayerStatistics {
   RopePairs rope_pairs = RopePairs::kNone;
   int rope_dims = 0;                  // channels that are rotated
   std::vector<HeadStatistics> heads;  // [kv_heads]; empty where the layer keeps no keys
+  // What keys as `wN` and values as `had:lmN/tok:ub` add to the output of the layer's attention,
+  // over its size, squared; for N of kKeyNoiseBits and kValueNoiseBits. Empty if the text had fewer
+  // than two pages.
+  std::vector<float> k_noise, v_noise;
   friend bool operator==(const LayerStatistics&, const LayerStatistics&) = default;
 };
 
@@ -42,7 +50,7 @@ struct Calibration {
   // The text form. Numbers are rounded to five digits, which Parse gives back.
   std::string ToText() const;
   // Errors: kDataLoss for text that is no calibration, cut off, or holds numbers that are not
-  // finite or negative; kUnimplemented for one of a newer version.
+  // finite or negative; kUnimplemented for one of another version.
   static Result<Calibration> Parse(std::string_view text);
 
   // 16 hexadecimal digits over ToText().

@@ -6,13 +6,18 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "attention/noise.h"
 
 namespace shorthand {
 namespace {
 
 constexpr int kSkippedTokens = 4;
+// More pages take memory, and change little.
+constexpr int kNoisePages = 8;
 
 // Sums over a text, of one KV head.
 struct HeadSums {
@@ -102,6 +107,56 @@ class Statistics {
   std::vector<std::vector<HeadSums>> sums_;  // [layer][KV head]
 };
 
+// The rows of the first pages of a text, and the queries of the last of them.
+class NoiseRows {
+ public:
+  NoiseRows(const Shape& shape, size_t pages)
+      : pages_(std::min<int>(kNoisePages, static_cast<int>(pages))) {
+    text_.tokens = pages_ * kPageTokens;
+    text_.layers.resize(shape.layers.size());
+  }
+
+  void Add(const ObservedRows& seen, int page) {
+    if (page >= pages_) return;
+    LayerRows& layer = text_.layers[seen.layer];
+    const auto append = [&](std::vector<float>& rows) {
+      rows.insert(rows.end(), seen.rows.begin(), seen.rows.end());
+    };
+    if (seen.input == AttentionInput::kKeys) append(layer.k);
+    if (seen.input == AttentionInput::kValues) append(layer.v);
+    if (seen.input == AttentionInput::kQueries && page == pages_ - 1) append(layer.q);
+  }
+
+  // Adds the noise of every width to the calibration.
+  Status Measure(const Model& model, Calibration* calibration) const {
+    if (pages_ < 2) return OkStatus();
+    std::vector<Recipe> recipes;
+    Status failure;
+    const auto add = [&](std::string_view text) {
+      auto recipe = Recipe::Parse(fmt::format("{},sink={}", text, kSkippedTokens));
+      if (recipe.ok()) recipes.push_back(*std::move(recipe));
+      if (!recipe.ok()) failure = recipe.status();
+    };
+    for (const double bits : kKeyNoiseBits) add(fmt::format("k=w{}/ch,v=f32", bits));
+    for (const double bits : kValueNoiseBits) add(fmt::format("k=f32,v=had:lm{}/tok:ub", bits));
+    if (!failure.ok()) return failure;
+    const auto noise = AttentionNoise(model.shape(), recipes, calibration, text_, model.threads());
+    if (!noise.ok()) return noise.status();
+    for (size_t i = 0; i < noise->size(); ++i) {
+      for (size_t l = 0; l < calibration->layers.size(); ++l) {
+        LayerStatistics& layer = calibration->layers[l];
+        auto& of_side = i < kKeyNoiseBits.size() ? layer.k_noise : layer.v_noise;
+        of_side.push_back(static_cast<float>((*noise)[i][l]));
+      }
+    }
+    return OkStatus();
+  }
+
+ private:
+  const int pages_;
+  TextRows text_;
+};
+
 Status CheckTokens(const Model& model, int64_t tokens) {
   const int64_t most = model.shape().max_context_tokens;
   const int64_t least =
@@ -130,11 +185,15 @@ Result<Calibration> Calibrate(Model& model, std::span<const Token> tokens,
   const BatchItem page = {.sequence = (*cache)->Create(), .tokens = kPageTokens};
   Statistics statistics(model.shape());
   const size_t pages = tokens.size() / kPageTokens;
+  NoiseRows noise(model.shape(), pages);
   constexpr std::array<int32_t, 1> kLastRow = {kPageTokens - 1};  // makes all layers attend
   Status failure;
   for (size_t p = 0; p < pages && failure.ok(); ++p) {
     const int skipped = p == 0 ? kSkippedTokens : 0;
-    model.Observe([&](const ObservedRows& seen) { statistics.Add(seen, skipped); });
+    model.Observe([&](const ObservedRows& seen) {
+      statistics.Add(seen, skipped);
+      noise.Add(seen, static_cast<int>(p));
+    });
     Result<std::unique_ptr<Batch>> batch = (*cache)->Begin({&page, 1});
     if (!batch.ok()) {
       failure = batch.status();
@@ -149,7 +208,11 @@ Result<Calibration> Calibrate(Model& model, std::span<const Token> tokens,
   }
   model.Observe({});
   if (!failure.ok()) return failure;
-  return statistics.Finish(static_cast<int64_t>(pages) * kPageTokens, options);
+  auto calibration = statistics.Finish(static_cast<int64_t>(pages) * kPageTokens, options);
+  if (!calibration.ok()) return calibration;
+  failure = noise.Measure(model, &*calibration);
+  if (!failure.ok()) return failure;
+  return calibration;
 }
 
 }  // namespace shorthand

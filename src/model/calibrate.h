@@ -1,7 +1,8 @@
 // Calibrate: runs a text through a model and keeps what its keys and queries look like.
 //
 // The text is one sequence over the exact cache, read page by page. The first four tokens, whose
-// keys are unlike all others, are left out.
+// keys are unlike all others, are left out. Then the rows of its first pages go through caches of
+// the widths that are compared (attention/noise.h).
 // Thread-safety: one thread at a time for a model, which must have no other observer.
 #ifndef SHORTHAND_MODEL_CALIBRATE_H_
 #define SHORTHAND_MODEL_CALIBRATE_H_
@@ -28,7 +29,8 @@ struct CalibrateOptions {
 
 // Whole pages of 128 tokens are used, a rest is not.
 // Errors: kInvalidArgument for too few tokens; kOutOfRange for more than the model's context;
-// kDataLoss for statistics that are not finite, naming the layer; those of Model::Forward.
+// kDataLoss for statistics that are not finite, naming the layer; those of Model::Forward and
+// AttentionNoise.
 Result<Calibration> Calibrate(Model& model, std::span<const Token> tokens,
                               const CalibrateOptions& options);
 

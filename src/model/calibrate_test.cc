@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -96,6 +97,25 @@ TEST_F(CalibrateTest, RefusesTooFewAndTooMany) {
   EXPECT_EQ(code(127), StatusCode::kInvalidArgument);  // the context of this model is 128
   EXPECT_EQ(code(128), StatusCode::kOk);
   EXPECT_EQ(code(129), StatusCode::kOutOfRange);
+}
+
+TEST_F(CalibrateTest, NoiseFallsWithEveryBit) {
+  const std::string path = testing::WriteTinyModel("noise", {.architecture = "llama"});
+  const auto model = Model::Load(path, {.precision = Precision::kF32, .threads = 2});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  for (int i = 0; i < 256; ++i) tokens_.push_back((i * 53 + 7) % 512);
+  const auto calibration = Calibrate(**model, tokens_, {});
+  ASSERT_TRUE(calibration.ok()) << calibration.status().message();
+  for (const LayerStatistics& layer : calibration->layers) {
+    ASSERT_EQ(layer.k_noise.size(), kKeyNoiseBits.size());
+    ASSERT_EQ(layer.v_noise.size(), kValueNoiseBits.size());
+    for (const std::vector<float>& noise : {layer.k_noise, layer.v_noise}) {
+      EXPECT_LT(noise.front(), 1);
+      EXPECT_GT(noise.back(), 0);
+      EXPECT_LT(noise.back(), noise.front() / 4);
+      EXPECT_TRUE(std::is_sorted(noise.rbegin(), noise.rend()));
+    }
+  }
 }
 
 TEST_F(CalibrateTest, TheProbeIsTheSameFromTheFolder) {

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "shorthand calibration";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr std::array<std::string_view, 3> kPairNames = {"none", "adjacent", "halves"};
 
 // The vectors of a head, by name.
@@ -30,11 +30,16 @@ constexpr Field kFields[] = {{"k_spread", &HeadStatistics::k_spread},
 // Five digits, as a double that prints as them.
 double Rounded(float x) { return std::strtod(fmt::format("{:.5g}", x).c_str(), nullptr); }
 
+Json NumbersJson(const std::vector<float>& numbers) {
+  Json json = Json::array();
+  for (const float x : numbers) json.push_back(Rounded(x));
+  return json;
+}
+
 Json HeadJson(const HeadStatistics& head) {
   Json json;
   for (const Field& field : kFields) {
-    Json& values = json[std::string(field.name)] = Json::array();
-    for (const float x : head.*field.values) values.push_back(Rounded(x));
+    json[std::string(field.name)] = NumbersJson(head.*field.values);
   }
   return json;
 }
@@ -44,7 +49,9 @@ Json LayerJson(const LayerStatistics& layer) {
   for (const HeadStatistics& head : layer.heads) heads.push_back(HeadJson(head));
   return {{"rope_pairs", kPairNames[static_cast<size_t>(layer.rope_pairs)]},
           {"rope_dims", layer.rope_dims},
-          {"heads", std::move(heads)}};
+          {"heads", std::move(heads)},
+          {"k_noise", NumbersJson(layer.k_noise)},
+          {"v_noise", NumbersJson(layer.v_noise)}};
 }
 
 Status Corrupt(std::string_view what) {
@@ -112,6 +119,8 @@ class Reader {
       for (const Field& field : kFields) statistics.*field.values = Numbers(head, field.name);
       layer.heads.push_back(std::move(statistics));
     }
+    layer.k_noise = Numbers(json, "k_noise");
+    layer.v_noise = Numbers(json, "v_noise");
     return layer;
   }
 
@@ -142,9 +151,11 @@ Result<Calibration> Calibration::Parse(std::string_view text) {
     return Corrupt(fmt::format("'format' is not '{}'", kFormat));
   }
   const int version = reader.Get(json, "version", 0);
-  if (version > kVersion) {
-    return Unimplemented(fmt::format("this calibration has version {}; this build reads up to {}",
-                                     version, kVersion));
+  if (version != kVersion) {
+    return Unimplemented(fmt::format(
+        "this calibration has version {}; this build reads version {}, which it makes with "
+        "`shorthand calibrate`",
+        version, kVersion));
   }
   Calibration calibration;
   calibration.model = reader.Get<std::string>(json, "model", "");
@@ -178,6 +189,11 @@ Status Calibration::CheckFits(const Shape& shape) const {
         as_wide = as_wide && (head.*field.values).size() == static_cast<size_t>(layer.k_dim);
       }
     }
+    const auto complete = [](const std::vector<float>& noise, size_t widths) {
+      return noise.empty() || noise.size() == widths;
+    };
+    as_wide = as_wide && complete(layers[i].k_noise, kKeyNoiseBits.size()) &&
+              complete(layers[i].v_noise, kValueNoiseBits.size());
     if (as_many && as_wide) continue;
     return InvalidArgument(fmt::format(
         "the calibration of {} does not fit layer {}, which has {} KV heads of {} channels",

@@ -26,6 +26,10 @@ Calibration Sample() {
   sample.layers[1].rope_pairs = RopePairs::kHalves;
   sample.layers[1].rope_dims = 16;
   sample.layers[0].heads[1].k_spread[3] = 0.123456789f;
+  for (LayerStatistics& layer : sample.layers) {
+    layer.k_noise = {0.25f, 0.125f, 0.0625f, 0.015625f};
+    layer.v_noise = {0.5f, 0.125f, 0.03125f};
+  }
   return sample;
 }
 
@@ -45,6 +49,9 @@ TEST(CalibrationTest, TextGivesItBackToFiveDigits) {
 TEST(CalibrationTest, EveryNumberIsInTheHash) {
   Calibration other = Sample();
   other.layers[1].heads[0].q_rms[15] *= 1.01f;
+  EXPECT_NE(other.Hash(), Sample().Hash());
+  other = Sample();
+  other.layers[1].v_noise[2] *= 1.01f;
   EXPECT_NE(other.Hash(), Sample().Hash());
 }
 
@@ -70,7 +77,9 @@ TEST(CalibrationTest, WhatIsWrongIsNamed) {
     EXPECT_EQ(status.code(), code) << status.message();
     EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
   };
-  expect(ParseChanged("\"version\":1", "\"version\":2"), StatusCode::kUnimplemented, "version 2");
+  expect(ParseChanged("\"version\":2", "\"version\":3"), StatusCode::kUnimplemented, "version 3");
+  expect(ParseChanged("\"version\":2", "\"version\":1"), StatusCode::kUnimplemented, "version 1");
+  expect(ParseChanged("\"v_noise\"", "\"noise\""), StatusCode::kDataLoss, "'v_noise'");
   expect(ParseChanged("shorthand calibration", "x"), StatusCode::kDataLoss, "'format'");
   expect(ParseChanged("\"tokens\":512", "\"tokens\":\"many\""), StatusCode::kDataLoss, "'tokens'");
   expect(ParseChanged("\"halves\"", "\"thirds\""), StatusCode::kDataLoss, "thirds");
@@ -92,6 +101,14 @@ TEST(CalibrationTest, AnotherShapeIsRefused) {
   refused([](Shape& s) { s.layers.pop_back(); }, "2 layers, the model 1");
   refused([](Shape& s) { s.layers[1].k_dim = 32; }, "layer 1");
   refused([](Shape& s) { s.layers[0].kv_heads = 1; }, "layer 0");
+}
+
+TEST(CalibrationTest, NoiseIsThereForEveryWidthOrNone) {
+  Calibration other = Sample();
+  other.layers[0].k_noise.clear();
+  EXPECT_TRUE(other.CheckFits(TwoLayers()).ok());
+  other.layers[1].v_noise.pop_back();
+  EXPECT_NE(other.CheckFits(TwoLayers()).message().find("layer 1"), std::string::npos);
 }
 
 TEST(HeadTablesTest, BalanceIsTheRootOfSpreadOverQuery) {
