@@ -110,7 +110,7 @@ void MeasureDepth(std::vector<Entry>& entries, const Options& options, int64_t d
 }
 
 Status OpenEngines(const Options& options, Model& model, const std::string& path,
-                   const std::vector<Recipe>& recipes, const EngineRoom& room,
+                   const std::vector<RecipeRequest>& requests, const EngineRoom& room,
                    std::vector<Entry>& entries) {
   const auto add = [&](Result<Engine> engine, const char* name, const std::string& recipe) {
     Entry entry;
@@ -121,10 +121,11 @@ Status OpenEngines(const Options& options, Model& model, const std::string& path
     }
     entries.push_back(std::move(entry));
   };
-  const auto calibration = CalibrationFor(model, path, recipes, "");
-  if (!calibration.ok()) return calibration.status();
-  for (size_t i = 0; i < recipes.size(); ++i) {
-    add(OurEngine(model, options.recipes[i], recipes[i], PointerTo(*calibration), room),
+  const auto resolved = RecipesFor(model, path, requests, "");
+  if (!resolved.ok()) return resolved.status();
+  for (size_t i = 0; i < requests.size(); ++i) {
+    add(OurEngine(model, options.recipes[i], resolved->recipes[i], resolved->calibration_or_null(),
+                  room),
         "shorthand", options.recipes[i]);
   }
   std::vector<std::string> peers = options.peers;
@@ -139,7 +140,7 @@ Status OpenEngines(const Options& options, Model& model, const std::string& path
 }
 
 Result<ModelReport> RunAll(const Options& options, const std::vector<int64_t>& depths,
-                           const std::vector<Recipe>& recipes) {
+                           const std::vector<RecipeRequest>& requests) {
   const auto path = ModelPath(options.model);
   if (!path.ok()) return path.status();
   const double load = LoadAverage();
@@ -155,7 +156,7 @@ Result<ModelReport> RunAll(const Options& options, const std::vector<int64_t>& d
                     room.max_depth, room.total() - room.max_depth, most));
   }
   std::vector<Entry> entries;
-  if (Status status = OpenEngines(options, **model, *path, recipes, room, entries); !status.ok()) {
+  if (Status status = OpenEngines(options, **model, *path, requests, room, entries); !status.ok()) {
     return status;
   }
   WarnIfBusy();
@@ -183,12 +184,12 @@ Result<ModelReport> RunAll(const Options& options, const std::vector<int64_t>& d
 int RunBench(const Options& options) {
   const auto depths = ParseDepths(options.depths);
   if (!depths.ok()) return FailUsage(depths.status());
-  const auto recipes = ParseRecipes(options.recipes);
-  if (!recipes.ok()) return FailUsage(recipes.status());
+  const auto requests = ParseRecipeRequests(options.recipes);
+  if (!requests.ok()) return FailUsage(requests.status());
   for (const std::string& path : {options.csv_file, options.svg_file}) {
     if (Status status = CheckWritable(path); !status.ok()) return FailUsage(status);
   }
-  const auto report = RunAll(options, *depths, *recipes);
+  const auto report = RunAll(options, *depths, *requests);
   if (!report.ok()) return Fail(report.status());
   if (options.json) {
     PrintJson(ModelJson(*report));
@@ -212,7 +213,7 @@ Runner DeclareBenchModel(CLI::App& app) {
   app.add_option("--depth", options->depths, "Tokens of context; default 0,2048,8192")
       ->type_name("N,N,...");
   app.add_option("--kv", options->recipes,
-                 "A recipe; repeat it for several. Default: f16, 8bit, 4bit")
+                 "A recipe, auto or auto:BITS; repeat it for several. Default: f16, 8bit, 4bit")
       ->type_name("R")
       ->allow_extra_args(false);
   app.add_option("--peer", options->peers,

@@ -15,6 +15,7 @@
 
 #include "shorthand/recipe.h"
 #include "shorthand/status.h"
+#include "tune/auto_recipe.h"
 
 namespace shorthand {
 
@@ -48,6 +49,8 @@ void AddCalibrationOption(CLI::App& app, std::string& calibration);  // empty: t
 
 // The recipes of a repeated --kv. Errors: the first one's.
 Result<std::vector<Recipe>> ParseRecipes(const std::vector<std::string>& texts);
+// The same where a model will be loaded, so that `auto` means something.
+Result<std::vector<RecipeRequest>> ParseRecipeRequests(const std::vector<std::string>& texts);
 
 }  // namespace shorthand
 

@@ -74,14 +74,28 @@ void AddCalibrationOption(CLI::App& app, std::string& calibration) {
       ->type_name("FILE");
 }
 
-Result<std::vector<Recipe>> ParseRecipes(const std::vector<std::string>& texts) {
-  std::vector<Recipe> recipes;
+namespace {
+
+template <typename T>
+Result<std::vector<T>> ParseAll(const std::vector<std::string>& texts,
+                                Result<T> (*parse)(std::string_view)) {
+  std::vector<T> all;
   for (const std::string& text : texts) {
-    const auto recipe = Recipe::Parse(text);
-    if (!recipe.ok()) return recipe.status();
-    recipes.push_back(*recipe);
+    auto one = parse(text);
+    if (!one.ok()) return one.status();
+    all.push_back(*std::move(one));
   }
-  return recipes;
+  return all;
+}
+
+}  // namespace
+
+Result<std::vector<Recipe>> ParseRecipes(const std::vector<std::string>& texts) {
+  return ParseAll(texts, Recipe::Parse);
+}
+
+Result<std::vector<RecipeRequest>> ParseRecipeRequests(const std::vector<std::string>& texts) {
+  return ParseAll(texts, ParseRecipeRequest);
 }
 
 }  // namespace shorthand

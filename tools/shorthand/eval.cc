@@ -71,7 +71,7 @@ struct Options {
 // command line.
 Status Complete(Options& options) {
   EvalRequest& request = options.request;
-  auto recipes = ParseRecipes(request.recipe_texts);
+  auto recipes = ParseRecipeRequests(request.recipe_texts);
   if (!recipes.ok()) return recipes.status();
   request.recipes = std::move(*recipes);
   for (const std::string& text : options.contexts) {
@@ -163,9 +163,10 @@ void DeclareWhat(CLI::App& app, Options& options) {
       ->type_name("N");
   app.add_flag("--paper", options.paper,
                "Attend the prompt exactly and seal it at its end, as publications do");
-  app.add_option("--kv", options.request.recipe_texts,
-                 "A recipe; repeat it for several. Default: llama.cpp's, published ones, 8bit to "
-                 "2bit")
+  app.add_option(
+         "--kv", options.request.recipe_texts,
+         "A recipe, auto or auto:BITS; repeat it for several. Default: llama.cpp's, published "
+         "ones, 8bit to 2bit")
       ->type_name("R")
       ->allow_extra_args(false);
 }

@@ -151,8 +151,8 @@ void TabulateTasks(const ScoreBook& book, ContextReport& context) {
   context.layer_rows.resize(context.evaluation.rows.size());
 }
 
-// The scores of our caches over `recipes`, which are given the name of their calibration. The model
-// is there for no longer than that.
+// The scores of our caches. `recipes` becomes those of the requests, with the name of their
+// calibration. The model is there for no longer than that.
 Result<LaneFailures> ScoreOurs(const EvalRequest& request, const std::string& path,
                                std::vector<Recipe>& recipes, EvalReport& report, ScoreBook& book) {
   const auto model = Model::Load(path, {.precision = request.weights, .threads = request.threads});
@@ -164,22 +164,23 @@ Result<LaneFailures> ScoreOurs(const EvalRequest& request, const std::string& pa
     if (!context.ok()) return context.status();
     report.contexts.push_back(std::move(*context));
   }
-  const auto calibration = CalibrationFor(**model, path, recipes, request.calibration_file);
-  if (!calibration.ok()) return calibration.status();
-  if (*calibration) {
-    const std::string hash = (*calibration)->Hash();
-    for (Recipe& recipe : recipes) recipe = WithCalibration(std::move(recipe), hash);
+  auto resolved = RecipesFor(**model, path, request.recipes, request.calibration_file);
+  if (!resolved.ok()) return resolved.status();
+  const Calibration* calibration = resolved->calibration_or_null();
+  const std::string hash = calibration == nullptr ? "" : calibration->Hash();
+  for (Recipe& recipe : resolved->recipes) {
+    recipes.push_back(WithCalibration(std::move(recipe), hash));
   }
   if (request.layers) {
     for (ContextReport& context : report.contexts) {
-      const Status status = AddLayers(**model, recipes, PointerTo(*calibration), context);
+      const Status status = AddLayers(**model, recipes, calibration, context);
       if (!status.ok()) return status;
     }
   }
   Progress progress("evaluating");
   return ScoreRecipes(**model, AllPassages(report), recipes, book,
                       {.protocol = request.protocol,
-                       .calibration = PointerTo(*calibration),
+                       .calibration = calibration,
                        .on_progress = [&progress](double share) { progress.Update(share); }});
 }
 
@@ -208,7 +209,7 @@ Result<EvalReport> Measure(const EvalRequest& request) {
   report.weights = request.weights;
   report.protocol = request.protocol;
   report.rows = request.recipe_texts;
-  std::vector<Recipe> recipes = request.recipes;
+  std::vector<Recipe> recipes;
   const auto failures = ScoreOurs(request, *path, recipes, report, *book);
   if (!failures.ok()) return failures.status();
   const auto peer_failures = ScoreTheirs(request, *path, report, *book);

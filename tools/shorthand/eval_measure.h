@@ -12,8 +12,8 @@
 #include "eval_report.h"
 #include "eval_text.h"
 #include "model/weights.h"
-#include "shorthand/recipe.h"
 #include "shorthand/status.h"
+#include "tune/auto_recipe.h"
 
 namespace shorthand {
 
@@ -29,7 +29,7 @@ struct EvalRequest {
   int64_t greedy_tokens = 0;                   // behind the prompt of each window; 0: none
   bool layers = false;                         // whether layers are diagnosed
   std::vector<std::string> recipe_texts = {};  // as given
-  std::vector<Recipe> recipes = {};
+  std::vector<RecipeRequest> recipes = {};
   std::vector<LlamaCacheType> peers = {};
   Precision weights = Precision::kF32;
   int threads = 0;

@@ -29,6 +29,25 @@ std::string ProbesFolder() {
   return cache.empty() ? "" : (cache / "shorthand/probes").string();
 }
 
+bool NeedsStatistics(const RecipeRequest& request) {
+  const auto* recipe = std::get_if<Recipe>(&request);
+  return recipe == nullptr || NeedsCalibration(*recipe);
+}
+
+Result<Calibration> CalibrationOf(Model& model, const std::string& model_path,
+                                  const std::string& file) {
+  Progress progress("probing the model's keys");
+  auto calibration =
+      file.empty()
+          ? ProbeModel(model, {.model_path = model_path,
+                               .folder = ProbesFolder(),
+                               .on_progress = [&](double share) { progress.Update(share); }})
+          : ReadCalibration(file);
+  if (!calibration.ok()) return calibration;
+  if (Status status = calibration->CheckFits(model.shape()); !status.ok()) return status;
+  return calibration;
+}
+
 }  // namespace
 
 Result<Calibration> ReadCalibration(const std::string& path) {
@@ -44,22 +63,29 @@ Result<Calibration> ReadCalibration(const std::string& path) {
                 fmt::format("{}: {}", path, calibration.status().message()));
 }
 
-Result<std::optional<Calibration>> CalibrationFor(Model& model, const std::string& model_path,
-                                                  std::span<const Recipe> recipes,
-                                                  const std::string& file) {
-  const bool needed = std::any_of(recipes.begin(), recipes.end(),
-                                  [](const Recipe& recipe) { return NeedsCalibration(recipe); });
-  if (!needed) return std::optional<Calibration>();
-  Progress progress("probing the model's keys");
-  auto calibration =
-      file.empty()
-          ? ProbeModel(model, {.model_path = model_path,
-                               .folder = ProbesFolder(),
-                               .on_progress = [&](double share) { progress.Update(share); }})
-          : ReadCalibration(file);
-  if (!calibration.ok()) return calibration.status();
-  if (Status status = calibration->CheckFits(model.shape()); !status.ok()) return status;
-  return std::optional(*std::move(calibration));
+Result<ModelRecipes> RecipesFor(Model& model, const std::string& model_path,
+                                std::span<const RecipeRequest> requests, const std::string& file) {
+  ModelRecipes result;
+  if (std::any_of(requests.begin(), requests.end(), NeedsStatistics)) {
+    auto calibration = CalibrationOf(model, model_path, file);
+    if (!calibration.ok()) return calibration.status();
+    result.calibration = *std::move(calibration);
+  }
+  for (const RecipeRequest& request : requests) {
+    if (const auto* recipe = std::get_if<Recipe>(&request)) {
+      result.recipes.push_back(*recipe);
+      continue;
+    }
+    const auto* budget = std::get_if<MemoryBudget>(&request);
+    const auto chosen =
+        budget != nullptr
+            ? ChooseRecipe(model.shape(), *result.calibration, *budget)
+            : ChooseRecipe(model.shape(), *result.calibration, std::get<AutoBits>(request));
+    if (!chosen.ok()) return chosen.status();
+    fmt::print(stderr, "{}\n{}\n", chosen->reason, chosen->recipe.ToString());
+    result.recipes.push_back(chosen->recipe);
+  }
+  return result;
 }
 
 }  // namespace shorthand

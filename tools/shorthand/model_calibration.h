@@ -1,4 +1,5 @@
-// The calibration that a command's recipes use: a file, or else the built-in probe of the model.
+// What a command's requests become once a model is loaded: recipes, and the calibration that they
+// use, from a file or else from the built-in probe.
 // Thread-safety: as Calibrate.
 #ifndef SHORTHAND_TOOLS_MODEL_CALIBRATION_H_
 #define SHORTHAND_TOOLS_MODEL_CALIBRATION_H_
@@ -6,27 +7,31 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "model/model.h"
 #include "shorthand/calibration.h"
 #include "shorthand/recipe.h"
 #include "shorthand/status.h"
+#include "tune/auto_recipe.h"
 
 namespace shorthand {
 
 // Errors: kNotFound for a file that cannot be read; those of Calibration::Parse, naming the file.
 Result<Calibration> ReadCalibration(const std::string& path);
 
-// Nothing if no recipe needs one. `file`: empty for the probe, which is said on stderr while it is
-// made. Errors: those of ReadCalibration, ProbeModel and Calibration::CheckFits.
-Result<std::optional<Calibration>> CalibrationFor(Model& model, const std::string& model_path,
-                                                  std::span<const Recipe> recipes,
-                                                  const std::string& file);
+struct ModelRecipes {
+  std::vector<Recipe> recipes;             // one for each request
+  std::optional<Calibration> calibration;  // if one of them was chosen or needs it
 
-// What Cache::Open takes.
-inline const Calibration* PointerTo(const std::optional<Calibration>& calibration) {
-  return calibration ? &*calibration : nullptr;
-}
+  // What Cache::Open takes.
+  const Calibration* calibration_or_null() const { return calibration ? &*calibration : nullptr; }
+};
+
+// `file`: empty for the probe, which is said on stderr while it is made; so is what was chosen, and
+// why. Errors: those of ReadCalibration, ProbeModel, Calibration::CheckFits and ChooseRecipe.
+Result<ModelRecipes> RecipesFor(Model& model, const std::string& model_path,
+                                std::span<const RecipeRequest> requests, const std::string& file);
 
 }  // namespace shorthand
 

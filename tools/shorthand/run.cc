@@ -27,6 +27,8 @@ constexpr const char* kExamples =
     "      a chat; /exit or Ctrl-D ends it\n"
     "  shorthand run -m smollm2 --kv 4bit -p \"The capital of France is\" -n 32 --temp 0\n"
     "      goes on with a text over a 4-bit cache\n"
+    "  shorthand run -m qwen --kv-budget 64MiB -c 16k -f book.txt\n"
+    "      the best cache of 16k tokens in 64 MiB\n"
     "  shorthand run -m qwen --chat -p \"Write a quicksort in C\" -c 8k\n"
     "      one question, asked as a chat\n"
     "\n"
@@ -40,6 +42,7 @@ struct Options {
   std::string prompt;
   std::string prompt_file;
   std::string recipe = "8bit";
+  std::string cache_memory;  // instead of a recipe
   std::string calibration_file;
   std::string context;
   int64_t max_tokens = 256;
@@ -77,8 +80,15 @@ Result<std::string> PromptText(const Options& options) {
   return text;
 }
 
+Result<RecipeRequest> RequestOf(const Options& options) {
+  if (options.cache_memory.empty()) return ParseRecipeRequest(options.recipe);
+  const auto bytes = ParseSize(options.cache_memory);
+  if (!bytes.ok()) return bytes.status();
+  return RecipeRequest(MemoryBudget{.bytes = *bytes});
+}
+
 // Errors of the command line come first: they cost no time.
-Result<Engine> Start(const Options& options, const Recipe& recipe, const std::string& path) {
+Result<Engine> Start(const Options& options, RecipeRequest request, const std::string& path) {
   Engine engine;
   auto sampler = Sampler::Create(options.sampling);
   if (!sampler.ok()) return sampler.status();
@@ -93,10 +103,14 @@ Result<Engine> Start(const Options& options, const Recipe& recipe, const std::st
     if (!tokens.ok()) return tokens.status();
     session_options.context_tokens = *tokens;
   }
-  auto calibration = CalibrationFor(**model, path, {&recipe, 1}, options.calibration_file);
-  if (!calibration.ok()) return calibration.status();
-  session_options.cache.calibration = PointerTo(*calibration);
-  auto session = Session::Open(**model, recipe, session_options);
+  if (auto* budget = std::get_if<MemoryBudget>(&request)) {
+    budget->tokens = session_options.context_tokens > 0 ? session_options.context_tokens
+                                                        : (*model)->shape().max_context_tokens;
+  }
+  auto resolved = RecipesFor(**model, path, {&request, 1}, options.calibration_file);
+  if (!resolved.ok()) return resolved.status();
+  session_options.cache.calibration = resolved->calibration_or_null();
+  auto session = Session::Open(**model, resolved->recipes.front(), session_options);
   if (!session.ok()) return session.status();
   engine.model = std::move(*model);
   engine.session = std::move(*session);
@@ -149,12 +163,12 @@ int Run(Options& options) {
     if (!prompt.ok()) return FailUsage(prompt.status());
     text = std::move(*prompt);
   }
-  const auto recipe = Recipe::Parse(options.recipe);
-  if (!recipe.ok()) return FailUsage(recipe.status());
+  const auto request = RequestOf(options);
+  if (!request.ok()) return FailUsage(request.status());
   if (options.seed >= 0) options.sampling.seed = static_cast<uint32_t>(options.seed);
   const auto path = ModelPath(options.model);
   if (!path.ok()) return Fail(path.status());
-  auto engine = Start(options, *recipe, *path);
+  auto engine = Start(options, *request, *path);
   if (!engine.ok()) return Fail(engine.status());
   if (!chat) return RunOnce(options, *engine, text);
   return RunChat(*engine->session, *engine->sampler,
@@ -192,7 +206,15 @@ Runner DeclareRun(CLI::App& app) {
                  "Tokens to generate at most, 0: to the context's end; default 256")
       ->type_name("N")
       ->check(CLI::Range(int64_t{0}, kMaxTokens).description(""));
-  app.add_option("--kv", options->recipe, "The recipe of the cache; default 8bit")->type_name("R");
+  auto* recipe = app.add_option("--kv", options->recipe,
+                                "The recipe of the cache; auto, auto:BITS: chosen for the model, "
+                                "layer by layer; default 8bit")
+                     ->type_name("R");
+  app.add_option(
+         "--kv-budget", options->cache_memory,
+         "The best recipe whose cache fits into a memory, e.g. 500MiB, at the whole context")
+      ->type_name("SIZE")
+      ->excludes(recipe);
   AddCalibrationOption(app, options->calibration_file);
   app.add_option("-c,--context", options->context,
                  "Tokens that the context holds; default: what the model was made for")

@@ -1,0 +1,115 @@
+#include "tune/auto_recipe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+#include <vector>
+
+#include "plan/units.h"
+#include "quant/footprint.h"
+#include "tune/rungs.h"
+
+namespace shorthand {
+namespace {
+
+constexpr std::string_view kAuto = "auto";
+
+// "keys 2.5 to 6 bits (most in layer 8)".
+std::string Range(const Damage& damage, const Allocation& allocation, const char* name,
+                  int LayerRungs::* side, const std::vector<Rung>& rungs) {
+  int least = -1, most = -1;
+  for (int l = 0; l < static_cast<int>(allocation.layers.size()); ++l) {
+    if (damage.k[l].empty()) continue;
+    const int rung = allocation.layers[l].*side;
+    if (least < 0 || rung < allocation.layers[least].*side) least = l;
+    if (most < 0 || rung > allocation.layers[most].*side) most = l;
+  }
+  if (least < 0) return fmt::format("{} are never sealed", name);
+  const auto bits = [&](int l) { return rungs[allocation.layers[l].*side].bits; };
+  if (bits(least) == bits(most)) return fmt::format("{} {} bits", name, bits(most));
+  return fmt::format("{} {} (layer {}) to {} bits (layer {})", name, bits(least), least, bits(most),
+                     most);
+}
+
+ChosenRecipe Chosen(const Damage& damage, const Allocation& allocation, std::string_view goal) {
+  std::string reason = fmt::format(
+      "{}: {:.2f} bits a value by what quantizing costs each layer's attention: {}, {}; KL of "
+      "about "
+      "{:.2g} is expected",
+      goal, allocation.bits, Range(damage, allocation, "keys", &LayerRungs::k, KeyRungs()),
+      Range(damage, allocation, "values", &LayerRungs::v, ValueRungs()), allocation.kl);
+  return {.recipe = RecipeOf(allocation),
+          .bits = allocation.bits,
+          .predicted_kl = allocation.kl,
+          .reason = std::move(reason)};
+}
+
+Result<uint64_t> BytesOf(const Shape& shape, const Recipe& recipe, int64_t tokens) {
+  const auto groups = ResolveGroups(shape, recipe);
+  if (!groups.ok()) return groups.status();
+  return FootprintOf(*groups, tokens, 1).allocated_bytes;
+}
+
+}  // namespace
+
+Result<RecipeRequest> ParseRecipeRequest(std::string_view text) {
+  if (text == kAuto) return RecipeRequest(AutoBits{});
+  if (!text.starts_with("auto:")) {
+    auto recipe = Recipe::Parse(text);
+    if (!recipe.ok()) return recipe.status();
+    return RecipeRequest(*std::move(recipe));
+  }
+  const std::string_view number = text.substr(kAuto.size() + 1);
+  const double least = KeyRungs().front().bits, most = KeyRungs().back().bits;
+  double bits = 0;
+  const auto [end, error] = std::from_chars(number.begin(), number.end(), bits);
+  if (error != std::errc() || end != number.end() || !(bits >= least && bits <= most)) {
+    return InvalidArgument(fmt::format(
+        "recipe \"{}\": auto: takes {} to {} bits, as in auto:4 or auto:3.5", text, least, most));
+  }
+  return RecipeRequest(AutoBits{bits});
+}
+
+Result<ChosenRecipe> ChooseRecipe(const Shape& shape, const Calibration& calibration,
+                                  const AutoBits& wish) {
+  const auto damage = PredictDamage(shape, calibration);
+  if (!damage.ok()) return damage.status();
+  const std::vector<Allocation> allocations = AllocationsByBits(shape, *damage);
+  if (wish.bits) {
+    return Chosen(*damage, LargestWithin(allocations, *wish.bits),
+                  fmt::format("auto:{}", *wish.bits));
+  }
+  const auto good =
+      std::find_if(allocations.begin(), allocations.end(),
+                   [](const Allocation& allocation) { return allocation.kl <= kAutoKl; });
+  return Chosen(*damage, good == allocations.end() ? allocations.back() : *good, kAuto);
+}
+
+Result<ChosenRecipe> ChooseRecipe(const Shape& shape, const Calibration& calibration,
+                                  const MemoryBudget& budget) {
+  const auto goal =
+      fmt::format("{} for {} tokens", FormatSize(budget.bytes), FormatTokens(budget.tokens));
+  Recipe exact;
+  auto bytes = BytesOf(shape, exact, budget.tokens);
+  if (!bytes.ok()) return bytes.status();
+  if (*bytes <= budget.bytes) {
+    return ChosenRecipe{.recipe = exact,
+                        .bits = 16,
+                        .predicted_kl = 0,
+                        .reason = fmt::format("{}: f16 fits, {}", goal, FormatSize(*bytes))};
+  }
+  const auto damage = PredictDamage(shape, calibration);
+  if (!damage.ok()) return damage.status();
+  const std::vector<Allocation> allocations = AllocationsByBits(shape, *damage);
+  for (auto it = allocations.rbegin(); it != allocations.rend(); ++it) {
+    bytes = BytesOf(shape, RecipeOf(*it), budget.tokens);
+    if (!bytes.ok()) return bytes.status();
+    if (*bytes <= budget.bytes) return Chosen(*damage, *it, goal);
+  }
+  return ResourceExhausted(
+      fmt::format("{}: the smallest recipe needs {}", goal, FormatSize(*bytes)));
+}
+
+}  // namespace shorthand
