@@ -12,6 +12,7 @@ Runner DeclarePlan(CLI::App& app);
 Runner DeclareRun(CLI::App& app);
 Runner DeclareEval(CLI::App& app);
 Runner DeclareCalibrate(CLI::App& app);
+Runner DeclareTune(CLI::App& app);
 Runner DeclareInspect(CLI::App& app);
 Runner DeclareBench(CLI::App& app);
 
@@ -23,6 +24,7 @@ constexpr Command kCommands[] = {
     {"eval", "What a quantized cache costs in quality, recipe by recipe", DeclareEval},
     {"calibrate", "Statistics of a model's keys and queries, for recipes that fit it",
      DeclareCalibrate},
+    {"tune", "A recipe for one model, layer by layer, by measurement", DeclareTune},
     {"bench", "How fast attention and whole models are, beside ggml and llama.cpp", DeclareBench},
     {"inspect", "What this machine chose, what a recipe stores", DeclareInspect},
 };

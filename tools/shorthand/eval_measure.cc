@@ -6,68 +6,22 @@
 #include <memory>
 #include <utility>
 
-#include "base/checksum.h"
 #include "eval/evaluate.h"
 #include "eval/greedy.h"
 #include "eval/layers.h"
 #include "eval/needle.h"
 #include "eval/peer_scoring.h"
 #include "eval/scoring.h"
-#include "eval/windows.h"
+#include "eval_inputs.h"
 #include "f32_copy.h"
 #include "model/model.h"
 #include "model_calibration.h"
 #include "model_path.h"
-#include "plan/units.h"
 #include "progress.h"
 #include "quant/head_tables.h"
-#include "shorthand/attention.h"
 
 namespace shorthand {
 namespace {
-
-// What is kept between runs holds for the same model, weights, protocol and arithmetic.
-Result<ScoreBook> OpenBook(const EvalRequest& request, const std::string& model_path) {
-  if (request.resume_file.empty()) return ScoreBook();
-  const auto model = FileHash(model_path);
-  if (!model.ok()) return model.status();
-  const auto target = ActiveTarget();
-  if (!target.ok()) return target.status();
-  return ScoreBook::Open(request.resume_file,
-                         {{"the model file of fingerprint", *model},
-                          {"weights", std::string(WeightsName(request.weights))},
-                          {"the protocol", std::string(ProtocolName(request.protocol))},
-                          {"kernels for", target->name}});
-}
-
-// The windows of every text in one context.
-Result<std::vector<TextPassages>> CutTexts(const Vocab& vocab, const EvalRequest& request,
-                                           int64_t context_tokens) {
-  const int64_t first_scored =
-      request.prompt_tokens > 0 ? request.prompt_tokens : FirstScored(context_tokens);
-  if (first_scored > context_tokens - 2) {
-    return InvalidArgument(
-        fmt::format("a prompt of {} tokens leaves nothing to score of windows of {}; give a "
-                    "shorter prompt or a "
-                    "longer context",
-                    first_scored, context_tokens));
-  }
-  std::vector<TextPassages> texts;
-  for (const EvalText& text : request.texts) {
-    auto windows =
-        CutWindows(vocab, text.text, context_tokens, request.windows, request.skipped_tokens);
-    if (!windows.ok()) {
-      return Status(windows.status().code(),
-                    fmt::format("{}: {}", text.name, windows.status().message()));
-    }
-    if (static_cast<int64_t>(windows->size()) < request.windows) {
-      fmt::print(stderr, "shorthand: {} ends after {} of {} windows of {} tokens\n", text.name,
-                 windows->size(), request.windows, FormatTokens(context_tokens));
-    }
-    texts.push_back({text.name, PassagesOf(std::move(*windows), first_scored)});
-  }
-  return texts;
-}
 
 std::vector<Passage> AllPassages(const EvalReport& report) {
   std::vector<Passage> passages;
@@ -129,7 +83,11 @@ Status AddLayers(Model& model, std::span<const Recipe> recipes, const Calibratio
 // Every passage of one context.
 Result<ContextReport> Prepare(Model& model, const EvalRequest& request, ScoreBook& book,
                               int64_t context_tokens) {
-  auto texts = CutTexts(model.vocab(), request, context_tokens);
+  auto texts = CutTexts(model.vocab(), request.texts,
+                        {.context_tokens = context_tokens,
+                         .windows = request.windows,
+                         .skipped_tokens = request.skipped_tokens,
+                         .prompt_tokens = request.prompt_tokens});
   if (!texts.ok()) return texts.status();
   ContextReport context = {.tokens = context_tokens, .texts = std::move(*texts)};
   if (request.needles > 0) {
@@ -202,7 +160,7 @@ Result<LaneFailures> ScoreTheirs(const EvalRequest& request, const std::string& 
 Result<EvalReport> Measure(const EvalRequest& request) {
   const auto path = ModelPath(request.model);
   if (!path.ok()) return path.status();
-  auto book = OpenBook(request, *path);
+  auto book = OpenBook(request.resume_file, *path, request.weights, request.protocol);
   if (!book.ok()) return book.status();
   EvalReport report;
   report.model = request.model;

@@ -34,20 +34,6 @@ bool NeedsStatistics(const RecipeRequest& request) {
   return recipe == nullptr || NeedsCalibration(*recipe);
 }
 
-Result<Calibration> CalibrationOf(Model& model, const std::string& model_path,
-                                  const std::string& file) {
-  Progress progress("probing the model's keys");
-  auto calibration =
-      file.empty()
-          ? ProbeModel(model, {.model_path = model_path,
-                               .folder = ProbesFolder(),
-                               .on_progress = [&](double share) { progress.Update(share); }})
-          : ReadCalibration(file);
-  if (!calibration.ok()) return calibration;
-  if (Status status = calibration->CheckFits(model.shape()); !status.ok()) return status;
-  return calibration;
-}
-
 }  // namespace
 
 Result<Calibration> ReadCalibration(const std::string& path) {
@@ -61,6 +47,20 @@ Result<Calibration> ReadCalibration(const std::string& path) {
   if (calibration.ok()) return calibration;
   return Status(calibration.status().code(),
                 fmt::format("{}: {}", path, calibration.status().message()));
+}
+
+Result<Calibration> CalibrationOf(Model& model, const std::string& model_path,
+                                  const std::string& file) {
+  Progress progress("probing the model's keys");
+  auto calibration =
+      file.empty()
+          ? ProbeModel(model, {.model_path = model_path,
+                               .folder = ProbesFolder(),
+                               .on_progress = [&](double share) { progress.Update(share); }})
+          : ReadCalibration(file);
+  if (!calibration.ok()) return calibration;
+  if (Status status = calibration->CheckFits(model.shape()); !status.ok()) return status;
+  return calibration;
 }
 
 Result<ModelRecipes> RecipesFor(Model& model, const std::string& model_path,

@@ -20,6 +20,11 @@ namespace shorthand {
 // Errors: kNotFound for a file that cannot be read; those of Calibration::Parse, naming the file.
 Result<Calibration> ReadCalibration(const std::string& path);
 
+// From the file, or the built-in probe if `file` is empty, which is said on stderr while it is
+// made. Errors: those of ReadCalibration, ProbeModel and Calibration::CheckFits.
+Result<Calibration> CalibrationOf(Model& model, const std::string& model_path,
+                                  const std::string& file);
+
 struct ModelRecipes {
   std::vector<Recipe> recipes;             // one for each request
   std::optional<Calibration> calibration;  // if one of them was chosen or needs it
@@ -28,8 +33,7 @@ struct ModelRecipes {
   const Calibration* calibration_or_null() const { return calibration ? &*calibration : nullptr; }
 };
 
-// `file`: empty for the probe, which is said on stderr while it is made; so is what was chosen, and
-// why. Errors: those of ReadCalibration, ProbeModel, Calibration::CheckFits and ChooseRecipe.
+// Says on stderr what was chosen, and why. Errors: those of CalibrationOf and ChooseRecipe.
 Result<ModelRecipes> RecipesFor(Model& model, const std::string& model_path,
                                 std::span<const RecipeRequest> requests, const std::string& file);
 
