@@ -85,6 +85,7 @@ void BlockAttention::CodeQueries() {
   const int dim = format_.k.dim, padded = format_.k.padded_dim;
   const HeadTables& tables = format_.k_tables[kv_head_];
   scratch_->q_coded = scratch_->q_model;
+  std::vector<float> from(padded);
   for (int row = 0; row < rows_; ++row) {
     float* q = scratch_->q_coded.data() + static_cast<size_t>(row) * padded;
     if (format_.k.balance) {
@@ -92,7 +93,7 @@ void BlockAttention::CodeQueries() {
     }
     if (format_.k.hadamard > 0) kernels_.hadamard(q, dim, format_.k.hadamard);
     if (tables.order.empty()) continue;
-    const float* from = scratch_->q_model.data() + static_cast<size_t>(row) * padded;
+    std::copy_n(q, padded, from.begin());
     for (int place = 0; place < padded; ++place) q[place] = from[tables.order[place]];
   }
 }

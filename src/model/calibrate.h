@@ -1,8 +1,8 @@
-// Calibrate: runs a text through a model and keeps what its keys and queries look like.
+// Calibrate: runs a text through a model and keeps what its keys, values and queries look
+// like.
 //
-// The text is one sequence over the exact cache, read page by page. The first four tokens, whose
-// keys are unlike all others, are left out. Then the rows of its first pages go through caches of
-// the widths that are compared (attention/noise.h).
+// The text is one sequence over the exact cache, read page by page (model/statistics.h). Then the
+// rows of its first pages go through caches of the widths that are compared (attention/noise.h).
 // Thread-safety: one thread at a time for a model, which must have no other observer.
 #ifndef SHORTHAND_MODEL_CALIBRATE_H_
 #define SHORTHAND_MODEL_CALIBRATE_H_

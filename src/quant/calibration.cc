@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
+#include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -16,7 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "shorthand calibration";
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr std::array<std::string_view, 3> kPairNames = {"none", "adjacent", "halves"};
 
 // The vectors of a head, by name.
@@ -26,6 +30,15 @@ struct Field {
 };
 constexpr Field kFields[] = {{"k_spread", &HeadStatistics::k_spread},
                              {"q_rms", &HeadStatistics::q_rms}};
+struct RangeField {
+  std::string_view name;
+  std::vector<float> KeyRange::* values;
+};
+constexpr RangeField kRangeFields[] = {{"mean", &KeyRange::mean},
+                                       {"min", &KeyRange::min},
+                                       {"max", &KeyRange::max},
+                                       {"low", &KeyRange::low},
+                                       {"high", &KeyRange::high}};
 
 // Five digits, as a double that prints as them.
 double Rounded(float x) { return std::strtod(fmt::format("{:.5g}", x).c_str(), nullptr); }
@@ -36,11 +49,28 @@ Json NumbersJson(const std::vector<float>& numbers) {
   return json;
 }
 
+Json RangeJson(const KeyRange& range) {
+  Json json;
+  for (const RangeField& field : kRangeFields) {
+    json[std::string(field.name)] = NumbersJson(range.*field.values);
+  }
+  return json;
+}
+
 Json HeadJson(const HeadStatistics& head) {
   Json json;
   for (const Field& field : kFields) {
     json[std::string(field.name)] = NumbersJson(head.*field.values);
   }
+  json["keys"] = RangeJson(head.keys);
+  json["keys_before_rope"] = RangeJson(head.keys_before_rope);
+  json["v_max"] = Rounded(head.v_max);
+  return json;
+}
+
+Json LevelsJson(const LearnedLevels& levels) {
+  Json json = Json::array();
+  for (const std::vector<float>& of_bits : levels) json.push_back(NumbersJson(of_bits));
   return json;
 }
 
@@ -49,6 +79,8 @@ Json LayerJson(const LayerStatistics& layer) {
   for (const HeadStatistics& head : layer.heads) heads.push_back(HeadJson(head));
   return {{"rope_pairs", kPairNames[static_cast<size_t>(layer.rope_pairs)]},
           {"rope_dims", layer.rope_dims},
+          {"k_levels", LevelsJson(layer.k_levels)},
+          {"v_levels", LevelsJson(layer.v_levels)},
           {"heads", std::move(heads)},
           {"k_noise", NumbersJson(layer.k_noise)},
           {"v_noise", NumbersJson(layer.v_noise)}};
@@ -88,15 +120,20 @@ class Reader {
     return empty;
   }
 
-  std::vector<float> Numbers(const Json& object, std::string_view name) {
+  // A number that is finite and, of those that have no sign, not negative.
+  float Number(const Json& value, std::string_view name, float least) {
+    const float x = value.is_number() ? value.get<float>() : std::nanf("");
+    if (std::isfinite(x) && x >= least) return x;
+    Fail(fmt::format("'{}' holds {}; {} are expected", name, value.dump(),
+                     least == 0 ? "numbers from 0 on" : "finite numbers"));
+    return 0;
+  }
+
+  std::vector<float> Numbers(const Json& list, std::string_view name, float least) {
     std::vector<float> numbers;
-    for (const Json& value : Array(object, name)) {
-      const float x = value.is_number() ? value.get<float>() : -1.0f;
-      if (!std::isfinite(x) || x < 0) {
-        Fail(fmt::format("'{}' holds {}; numbers from 0 on are expected", name, value.dump()));
-        break;
-      }
-      numbers.push_back(x);
+    for (const Json& value : list) {
+      numbers.push_back(Number(value, name, least));
+      if (!status.ok()) break;
     }
     return numbers;
   }
@@ -110,21 +147,65 @@ class Reader {
     return RopePairs::kNone;
   }
 
+  KeyRange Range(const Json& head, std::string_view name) {
+    KeyRange range;
+    const Json* json = Find(head, name);
+    if (json == nullptr) return range;
+    for (const RangeField& field : kRangeFields) {
+      range.*field.values = Numbers(Array(*json, field.name), field.name, kLowest);
+    }
+    Expect(InOrder(range.min, range.max), name, "'max' is below 'min'");
+    Expect(InOrder(range.low, range.high), name, "'high' is below 'low'");
+    return range;
+  }
+
+  HeadStatistics Head(const Json& json) {
+    HeadStatistics head;
+    for (const Field& field : kFields) {
+      head.*field.values = Numbers(Array(json, field.name), field.name, 0);
+    }
+    head.keys = Range(json, "keys");
+    head.keys_before_rope = Range(json, "keys_before_rope");
+    if (const Json* v_max = Find(json, "v_max")) head.v_max = Number(*v_max, "v_max", 0);
+    return head;
+  }
+
+  LearnedLevels Levels(const Json& layer, std::string_view name) {
+    LearnedLevels levels;
+    const Json& lists = Array(layer, name);
+    Expect(lists.size() == levels.size(), name, "levels of 2, 3 and 4 bits are expected");
+    for (size_t i = 0; i < levels.size() && status.ok(); ++i) {
+      levels[i] = Numbers(lists[i], name, kLowest);
+      const bool ascending = std::is_sorted(levels[i].begin(), levels[i].end()) &&
+                             (levels[i].empty() || levels[i].front() < levels[i].back());
+      Expect(ascending, name, "levels are not ascending");
+    }
+    return levels;
+  }
+
   LayerStatistics Layer(const Json& json) {
     LayerStatistics layer;
     layer.rope_pairs = Pairs(json);
     layer.rope_dims = Get(json, "rope_dims", 0);
-    for (const Json& head : Array(json, "heads")) {
-      HeadStatistics statistics;
-      for (const Field& field : kFields) statistics.*field.values = Numbers(head, field.name);
-      layer.heads.push_back(std::move(statistics));
-    }
-    layer.k_noise = Numbers(json, "k_noise");
-    layer.v_noise = Numbers(json, "v_noise");
+    layer.k_levels = Levels(json, "k_levels");
+    layer.v_levels = Levels(json, "v_levels");
+    for (const Json& head : Array(json, "heads")) layer.heads.push_back(Head(head));
+    layer.k_noise = Numbers(Array(json, "k_noise"), "k_noise", 0);
+    layer.v_noise = Numbers(Array(json, "v_noise"), "v_noise", 0);
     return layer;
   }
 
  private:
+  static constexpr float kLowest = std::numeric_limits<float>::lowest();
+
+  static bool InOrder(const std::vector<float>& a, const std::vector<float>& b) {
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), std::less_equal<>());
+  }
+
+  void Expect(bool holds, std::string_view name, std::string_view otherwise) {
+    if (!holds) Fail(fmt::format("in '{}', {}", name, otherwise));
+  }
+
   void Fail(std::string_view what) {
     if (status.ok()) status = Corrupt(what);
   }
@@ -132,6 +213,38 @@ class Reader {
 
 std::string Of(const Calibration& calibration) {
   return calibration.model.empty() ? "another model" : calibration.model;
+}
+
+bool HeadFits(const HeadStatistics& head, size_t dim) {
+  const auto fits = [&](const auto& of, const auto& fields) {
+    return std::all_of(std::begin(fields), std::end(fields),
+                       [&](const auto& field) { return (of.*field.values).size() == dim; });
+  };
+  return fits(head, kFields) && fits(head.keys, kRangeFields) &&
+         fits(head.keys_before_rope, kRangeFields);
+}
+
+bool LevelsFit(const LearnedLevels& levels) {
+  return levels[0].size() == 4 && levels[1].size() == 8 && levels[2].size() == 16;
+}
+
+bool NoiseFits(const std::vector<float>& noise, size_t widths) {
+  return noise.empty() || noise.size() == widths;
+}
+
+bool LayerFits(const LayerStatistics& layer, const LayerShape& shape, size_t heads) {
+  if (layer.heads.size() != heads) return false;
+  if (layer.rope_dims < 0 || layer.rope_dims % 2 != 0 || layer.rope_dims > shape.k_dim) {
+    return false;
+  }
+  if (heads > 0 && !(LevelsFit(layer.k_levels) && LevelsFit(layer.v_levels))) return false;
+  if (!NoiseFits(layer.k_noise, kKeyNoiseBits.size()) ||
+      !NoiseFits(layer.v_noise, kValueNoiseBits.size())) {
+    return false;
+  }
+  return std::all_of(layer.heads.begin(), layer.heads.end(), [&](const HeadStatistics& head) {
+    return HeadFits(head, static_cast<size_t>(shape.k_dim));
+  });
 }
 
 }  // namespace
@@ -151,11 +264,11 @@ Result<Calibration> Calibration::Parse(std::string_view text) {
     return Corrupt(fmt::format("'format' is not '{}'", kFormat));
   }
   const int version = reader.Get(json, "version", 0);
-  if (version != kVersion) {
-    return Unimplemented(fmt::format(
-        "this calibration has version {}; this build reads version {}, which it makes with "
-        "`shorthand calibrate`",
-        version, kVersion));
+  if (reader.status.ok() && version != kVersion) {
+    return Unimplemented(
+        fmt::format("this calibration has version {}, this build reads version {}; make it anew "
+                    "with this build",
+                    version, kVersion));
   }
   Calibration calibration;
   calibration.model = reader.Get<std::string>(json, "model", "");
@@ -181,20 +294,7 @@ Status Calibration::CheckFits(const Shape& shape) const {
   for (size_t i = 0; i < layers.size(); ++i) {
     const LayerShape& layer = shape.layers[i];
     const size_t heads = layer.kv_owner >= 0 ? 0 : layer.kv_heads;
-    const bool as_many = layers[i].heads.size() == heads;
-    bool as_wide = layers[i].rope_dims >= 0 && layers[i].rope_dims % 2 == 0 &&
-                   layers[i].rope_dims <= layer.k_dim;
-    for (const HeadStatistics& head : layers[i].heads) {
-      for (const Field& field : kFields) {
-        as_wide = as_wide && (head.*field.values).size() == static_cast<size_t>(layer.k_dim);
-      }
-    }
-    const auto complete = [](const std::vector<float>& noise, size_t widths) {
-      return noise.empty() || noise.size() == widths;
-    };
-    as_wide = as_wide && complete(layers[i].k_noise, kKeyNoiseBits.size()) &&
-              complete(layers[i].v_noise, kValueNoiseBits.size());
-    if (as_many && as_wide) continue;
+    if (LayerFits(layers[i], layer, heads)) continue;
     return InvalidArgument(fmt::format(
         "the calibration of {} does not fit layer {}, which has {} KV heads of {} channels",
         Of(*this), i, heads, layer.k_dim));

@@ -32,7 +32,7 @@ inline std::vector<std::string> EveryTune(const Codec& codec) {
 }
 
 // Texts of a side: `codec` in every group, with and without a Hadamard transform, and the first
-// group with every tune. Some do not fit some head dims; none needs a calibration.
+// group with every tune. Some do not fit some head dims, some need a calibration.
 inline std::vector<std::string> EverySide(const Codec& codec) {
   std::vector<std::string> groups = {"/tok", "/tok32", "/tok64", "/ch", "/ch32", "/grid"};
   if (codec.code == Code::kWater) groups = {};
@@ -58,7 +58,8 @@ inline std::vector<std::string> KeySides(const Codec& codec) {
   const std::string any_group = EverySide(codec).front();
   std::vector<std::string> sides = {"smooth:" + any_group, "pre:" + any_group};
   if (codec.code != Code::kUint || codec.bits > 4) return sides;
-  for (const char* rest : {"/ch:hi12.5", "/ch32:hi30", "/ch:mse:hi99"}) {
+  for (const char* rest : {"/ch:hi12.5", "/ch32:hi30", "/ch:mse:hi99", "/ch:cal:hi12.5",
+                           "/ch:mse:cal:hi40", "/ch32:cal:hi30"}) {
     sides.push_back(name + rest);
   }
   return sides;

@@ -115,9 +115,10 @@ Status UseCalibration(const Shape& shape, const Calibration* calibration, Recipe
                       std::vector<LayerGroup>* groups) {
   if (!NeedsCalibration(*recipe)) return OkStatus();
   if (calibration == nullptr) {
-    return FailedPrecondition(fmt::format(
-        "{} needs statistics of the model's keys and queries; pass a calibration of the model",
-        recipe->ToString()));
+    return FailedPrecondition(
+        fmt::format("{} needs statistics of the model's keys, values and queries; pass a "
+                    "calibration of the model",
+                    recipe->ToString()));
   }
   const std::string hash = calibration->Hash();
   *recipe = WithCalibration(std::move(*recipe), hash);
@@ -128,8 +129,10 @@ Status UseCalibration(const Shape& shape, const Calibration* calibration, Recipe
   if (Status status = calibration->CheckFits(shape); !status.ok()) return status;
   for (LayerGroup& group : *groups) {
     for (LayerFormat& layer : group.layers) {
+      const LayerStatistics& statistics = calibration->layers[layer.layer];
       for (int head = 0; head < layer.kv_heads; ++head) {
-        layer.k_tables[head] = KeyTables(layer.k, calibration->layers[layer.layer], head);
+        layer.k_tables[head] = TablesOf(layer.k, statistics, head);
+        layer.v_tables[head] = TablesOf(layer.v, statistics, head);
       }
     }
   }

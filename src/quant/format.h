@@ -61,18 +61,24 @@ struct SideFormat {
   // wN and hiX: lines of codes of a page, the sum of the widths of all quads of channels. 0: all
   // channels have `bits`.
   int plane_lines = 0;
-  int promoted = 0;  // hiX: channels of each page that get twice the bits
+  int promoted = 0;  // hiX: channels that get twice the bits
   int outliers = 0;  // outX: values of each page that are stored apart
   ScaleType scale_type = ScaleType::kF16;
   Side tunes;  // clip, norm, one, ... as written
 
   // Channels have widths of their own: codes lie as PackPlanes puts them.
   bool planes() const { return plane_lines > 0; }
+  // hiX without `cal`: every page has its own promoted channels and names them.
+  bool promotes_by_page() const { return promoted > 0 && !tunes.cal; }
+  int named_channels() const { return promotes_by_page() ? promoted : 0; }
   // Codes are not in the space of the model, but for a mean.
   bool transformed() const { return balance || hadamard > 0 || planes(); }
   // Whether kernels can read it: values that are scale * level + offset, widths that are the same
-  // for all pages. Other sides are read by UnsealSide alone.
-  bool plain() const { return !pre && !smooth && !grid && promoted == 0 && outliers == 0; }
+  // for all pages, with one scale a channel. Other sides are read by UnsealSide alone.
+  bool plain() const {
+    const bool kernels_know_widths = promoted == 0 || (tunes.cal && group == kPageTokens);
+    return !pre && !smooth && !grid && outliers == 0 && kernels_know_widths;
+  }
   // Factors of `smooth`, as stored: one for the channels c and c + dim / 2.
   int smooth_factors() const { return smooth ? dim / 2 : 0; }
   // Factors of a grid, as stored.

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <span>
 #include <utility>
 
+#include "quant/learn_levels.h"
+#include "quant/promote.h"
+#include "quant/rope_pairs.h"
 #include "quant/water_fill.h"
 
 namespace shorthand {
@@ -15,31 +17,6 @@ namespace {
 // Spreads and magnitudes below these count as these, so that no balance is infinite or zero.
 constexpr float kLeastSpread = 1e-5f;
 constexpr float kLeastMagnitude = 1e-4f;
-
-// The channel that RoPE rotates with `channel`; itself if it is not rotated.
-int Partner(const LayerStatistics& layer, int channel) {
-  if (channel >= layer.rope_dims) return channel;
-  const int half = layer.rope_dims / 2;
-  switch (layer.rope_pairs) {
-    case RopePairs::kAdjacent:
-      return channel ^ 1;
-    case RopePairs::kHalves:
-      return channel < half ? channel + half : channel - half;
-    default:
-      return channel;
-  }
-}
-
-// Squares of the numbers, averaged over RoPE's pairs: rotation carries variance from one channel of
-// a pair to the other.
-std::vector<double> PairSquares(const LayerStatistics& layer, std::span<const float> x) {
-  std::vector<double> squares(x.size());
-  for (size_t c = 0; c < x.size(); ++c) {
-    const double own = x[c], partner = x[Partner(layer, static_cast<int>(c))];
-    squares[c] = (own * own + partner * partner) / 2;
-  }
-  return squares;
-}
 
 void SetBalance(const HeadStatistics& head, int padded_dim, HeadTables* tables) {
   tables->balance.assign(padded_dim, 1.0f);
@@ -52,13 +29,35 @@ void SetBalance(const HeadStatistics& head, int padded_dim, HeadTables* tables) 
   }
 }
 
-// The order puts the channels that matter most first; padding comes last.
-void SetWidths(const SideFormat& format, const LayerStatistics& layer, const HeadStatistics& head,
-               HeadTables* tables) {
-  const std::vector<double> spread = PairSquares(layer, head.k_spread);
+// (s q)^2 of every channel of the space of codes, s and q averaged over RoPE's pairs. A Hadamard
+// transform spreads the channels of a block evenly; a balance cancels out.
+std::vector<double> ImportanceOf(const SideFormat& format, const LayerStatistics& layer,
+                                 const HeadStatistics& head) {
+  std::vector<double> importance = PairSquares(layer, head.k_spread);
   const std::vector<double> query = PairSquares(layer, head.q_rms);
-  std::vector<double> importance(format.padded_dim, 0.0);
-  for (size_t c = 0; c < spread.size(); ++c) importance[c] = spread[c] * query[c];
+  for (size_t c = 0; c < query.size(); ++c) importance[c] *= query[c];
+  for (int c = 0; format.hadamard > 0 && c < format.dim; c += format.hadamard) {
+    const auto block = importance.begin() + c;
+    const double mean = std::accumulate(block, block + format.hadamard, 0.0) / format.hadamard;
+    std::fill_n(block, format.hadamard, mean);
+  }
+  importance.resize(format.padded_dim, 0.0);
+  return importance;
+}
+
+// The widths of quads whose importance is given, falling.
+std::vector<uint8_t> WidthsOf(const SideFormat& format, const std::vector<double>& quads) {
+  if (format.promoted > 0) return PromotedWidths(format);
+  std::vector<uint8_t> widths = FillWidths(quads, format.plane_lines);
+  // Of equal quads the later ones may have got the last bits.
+  std::sort(widths.begin(), widths.end(), std::greater<>());
+  return widths;
+}
+
+// The order puts the channels that matter most first; padding comes last.
+void SetPlanes(const SideFormat& format, const LayerStatistics& layer, const HeadStatistics& head,
+               HeadTables* tables) {
+  const std::vector<double> importance = ImportanceOf(format, layer, head);
   tables->order.resize(format.padded_dim);
   std::iota(tables->order.begin(), tables->order.end(), uint16_t{0});
   std::stable_sort(tables->order.begin(), tables->order.begin() + format.dim,
@@ -67,9 +66,7 @@ void SetWidths(const SideFormat& format, const LayerStatistics& layer, const Hea
   for (int place = 0; place < format.padded_dim; ++place) {
     quads[place / 4] += importance[tables->order[place]] / 4;
   }
-  tables->widths = FillWidths(quads, format.plane_lines);
-  // Of equal quads the later ones may have got the last bits.
-  std::sort(tables->widths.begin(), tables->widths.end(), std::greater<>());
+  tables->widths = WidthsOf(format, quads);
   for (int place = 0; place < format.padded_dim; ++place) {
     tables->centres.push_back(static_cast<float>(1 << (tables->widths[place / 4] - 1)));
   }
@@ -94,10 +91,12 @@ Recipe WithCalibration(Recipe recipe, const std::string& hash) {
   return recipe;
 }
 
-HeadTables KeyTables(const SideFormat& format, const LayerStatistics& layer, int head) {
+HeadTables TablesOf(const SideFormat& format, const LayerStatistics& layer, int head) {
   HeadTables tables;
-  if (format.balance) SetBalance(layer.heads[head], format.padded_dim, &tables);
-  if (format.code == Code::kWater) SetWidths(format, layer, layer.heads[head], &tables);
+  if (format.exact) return tables;
+  const HeadStatistics& statistics = layer.heads[head];
+  if (format.balance) SetBalance(statistics, format.padded_dim, &tables);
+  if (format.planes() && !format.promotes_by_page()) SetPlanes(format, layer, statistics, &tables);
   return tables;
 }
 
@@ -110,8 +109,19 @@ Calibration NeutralCalibration(const Shape& shape) {
       head.k_spread.push_back(std::exp2(-5 * place));
     }
     head.q_rms = head.k_spread;
+    head.v_max = 4;
+    KeyRange& keys = head.keys;
+    keys.mean.assign(layer.k_dim, 0.0f);
+    for (const float spread : head.k_spread) {
+      keys.min.push_back(-4 * spread);
+      keys.max.push_back(4 * spread);
+    }
+    keys.low = keys.min;
+    keys.high = keys.max;
+    head.keys_before_rope = keys;
     LayerStatistics statistics;
     statistics.heads.assign(layer.kv_owner >= 0 ? 0 : layer.kv_heads, head);
+    statistics.k_levels = statistics.v_levels = LevelLearner().AllLevels();
     calibration.layers.push_back(std::move(statistics));
   }
   return calibration;

@@ -17,15 +17,15 @@
 namespace shorthand {
 
 struct HeadTables {
-  // `bal`: keys are multiplied by the inverse before the Hadamard transform, queries by the
-  // balance.
+  // `bal`, and `smooth` with `cal`: keys are multiplied by the inverse before the Hadamard
+  // transform, queries by the balance.
   std::vector<float> balance;          // [padded_dim]
   std::vector<float> inverse_balance;  // [padded_dim]
   // The channel that stands at each place of the coded space, after all steps.
   std::vector<uint16_t> order;  // [padded_dim]; empty: as they are
-  // wN: bits of each quad of places, falling.
+  // wN and hiX: bits of each quad of places, falling.
   std::vector<uint8_t> widths;  // [padded_dim / 4]
-  // wN: 2^(bits - 1) at each place, the middle of its codes.
+  // 2^(bits - 1) at each place, the middle of its codes.
   std::vector<float> centres;  // [padded_dim]
 };
 
@@ -35,11 +35,13 @@ bool NeedsCalibration(const Recipe& recipe);
 // The recipe with the calibration's hash, if it needs one and names none yet.
 Recipe WithCalibration(Recipe recipe, const std::string& hash);
 
-// The tables of keys. REQUIRES: the calibration fits the shape; `format` is a side of it.
-HeadTables KeyTables(const SideFormat& format, const LayerStatistics& layer, int head);
+// The tables of a side, keys or values. REQUIRES: the calibration fits the shape; `format` is a
+// side of it.
+HeadTables TablesOf(const SideFormat& format, const LayerStatistics& layer, int head);
 
 // Stands in for a calibration where there is no model, as in benchmarks: a balance of 1, and
-// spreads that fall by a factor of 32 from the first channel to the last.
+// spreads that fall by a factor of 32 from the first channel to the last; means of 0, ranges of
+// four spreads.
 Calibration NeutralCalibration(const Shape& shape);
 
 }  // namespace shorthand

@@ -94,7 +94,7 @@ void WriteMeta(const SideFormat& format, const MetaParts& parts, uint8_t* meta,
   uint8_t* to = meta;
   if (format.mean) to = WriteF16(parts.mean, format.padded_dim, to);
   to = WriteF16(parts.smooth, format.smooth_factors(), to);
-  to = WriteWords(parts.promoted, format.promoted, to);
+  to = WriteWords(parts.promoted, format.named_channels(), to);
   to = WriteF16(parts.factors, format.factors(), to);
   ForEachRun(format, [&](int part, int index, int count) {
     const float* from = (part == 0 ? parts.scales : parts.offsets) + index;
@@ -117,7 +117,7 @@ void ReadMeta(const SideFormat& format, const uint8_t* meta, const PageDescripto
   const uint8_t* from = meta;
   if (format.mean) from = ReadF16(from, format.padded_dim, parts.mean);
   from = ReadF16(from, format.smooth_factors(), parts.smooth);
-  from = ReadWords(from, format.promoted, parts.promoted);
+  from = ReadWords(from, format.named_channels(), parts.promoted);
   from = ReadF16(from, format.factors(), parts.factors);
   if (format.scale_type == ScaleType::kPage && parts.scales != nullptr) {
     parts.scales[0] =

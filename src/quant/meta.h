@@ -17,7 +17,7 @@ namespace shorthand {
 struct MetaParts {
   float* mean = nullptr;         // [padded_dim]
   float* smooth = nullptr;       // [format.smooth_factors()]
-  uint16_t* promoted = nullptr;  // [format.promoted]
+  uint16_t* promoted = nullptr;  // [format.named_channels()]
   float* factors = nullptr;      // [format.factors()]
   float* scales = nullptr;       // as in CodedSide
   float* offsets = nullptr;

@@ -49,7 +49,7 @@ Workspace CutScratch(const SideFormat& format, void* scratch) {
   work.x = take(kPageTokens * format.padded_dim);
   work.meta.mean = take(format.padded_dim);
   work.meta.smooth = take(format.smooth_factors());
-  work.meta.promoted = reinterpret_cast<uint16_t*>(take(format.promoted));
+  work.meta.promoted = reinterpret_cast<uint16_t*>(take(format.named_channels()));
   work.meta.factors = take(format.factors());
   work.meta.scales = take(ScaleCount(format));
   work.meta.offsets = take(ScaleCount(format));
@@ -129,7 +129,7 @@ void Reorder(const SideFormat& format, const std::vector<uint16_t>& order, int f
 // own, which `of_page` then holds.
 const HeadTables& PlanesOf(const SideFormat& format, const HeadTables& tables,
                            const uint16_t* promoted, HeadTables* of_page) {
-  if (format.promoted == 0) return tables;
+  if (!format.promotes_by_page()) return tables;
   *of_page = PromotedPlanes(format, promoted);
   return *of_page;
 }
@@ -175,7 +175,7 @@ SideFormat ExactFormatOf(const SideFormat& side) {
 size_t SealScratchBytes(const SideFormat& format) {
   const int slots = kPageTokens * format.padded_dim;
   return FloatsBytes(slots) + FloatsBytes(format.padded_dim) +
-         FloatsBytes(format.smooth_factors()) + FloatsBytes(format.promoted) +
+         FloatsBytes(format.smooth_factors()) + FloatsBytes(format.named_channels()) +
          FloatsBytes(format.factors()) + 2 * FloatsBytes(ScaleCount(format)) +
          2 * FloatsBytes(format.outliers) + slots;
 }
@@ -188,7 +188,7 @@ void SealSide(const SideFormat& format, const HeadTables& tables, const float* x
   std::fill_n(work.codes, kPageTokens * format.padded_dim,
               ZeroCode(format.codec->levels, format.bits));
   ApplySteps(format, tables, x, first, descriptor->first_position, work);
-  if (format.promoted > 0) ChoosePromoted(format, work.x, first, meta.promoted);
+  if (format.promotes_by_page()) ChoosePromoted(format, work.x, first, meta.promoted);
   HeadTables of_page;
   const HeadTables& planes = PlanesOf(format, tables, meta.promoted, &of_page);
   Reorder(format, planes.order, first, work.x);
@@ -206,7 +206,7 @@ void UnsealSide(const SideFormat& format, const HeadTables& tables, const SidePa
   std::vector<uint8_t> codes(kPageTokens * stride);
   std::vector<float> scales(ScaleCount(format)), offsets(ScaleCount(format)), mean(stride);
   std::vector<float> smooth(format.smooth_factors()), factors(format.factors());
-  std::vector<uint16_t> promoted(format.promoted), outlier_places(format.outliers);
+  std::vector<uint16_t> promoted(format.named_channels()), outlier_places(format.outliers);
   std::vector<float> outlier_values(format.outliers);
   ReadMeta(format, page + part.meta_offset, descriptor,
            {mean.data(), smooth.data(), promoted.data(), factors.data(), scales.data(),

@@ -47,7 +47,7 @@ inline HeadTables NeutralTables(const SideFormat& format) {
   Shape shape;
   shape.layers.push_back(
       {.query_heads = 1, .kv_heads = 1, .k_dim = format.dim, .v_dim = format.dim});
-  return KeyTables(format, NeutralCalibration(shape).layers[0], 0);
+  return TablesOf(format, NeutralCalibration(shape).layers[0], 0);
 }
 
 // One side alone at the front of a page.

@@ -21,6 +21,12 @@ void ChoosePromoted(const SideFormat& format, const float* x, int first, uint16_
   std::sort(promoted, promoted + format.promoted);
 }
 
+std::vector<uint8_t> PromotedWidths(const SideFormat& format) {
+  std::vector<uint8_t> widths(format.padded_dim / 4, static_cast<uint8_t>(format.bits));
+  std::fill_n(widths.begin(), format.promoted / 4, static_cast<uint8_t>(2 * format.bits));
+  return widths;
+}
+
 HeadTables PromotedPlanes(const SideFormat& format, const uint16_t* promoted) {
   HeadTables tables;
   tables.order.assign(promoted, promoted + format.promoted);
@@ -28,8 +34,7 @@ HeadTables PromotedPlanes(const SideFormat& format, const uint16_t* promoted) {
     if (std::binary_search(promoted, promoted + format.promoted, c)) continue;
     tables.order.push_back(static_cast<uint16_t>(c));
   }
-  tables.widths.assign(format.padded_dim / 4, static_cast<uint8_t>(format.bits));
-  std::fill_n(tables.widths.begin(), format.promoted / 4, static_cast<uint8_t>(2 * format.bits));
+  tables.widths = PromotedWidths(format);
   return tables;
 }
 

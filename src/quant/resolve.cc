@@ -37,7 +37,6 @@ Status Missing(std::string_view what) {
 // What the grammar knows and this build does not.
 Status CheckSupported(const Side& side) {
   if (side.rot) return Missing("rot");
-  if (side.cal) return Unimplemented("'cal' needs a calibration, which this build cannot read.");
   return OkStatus();
 }
 
@@ -241,7 +240,7 @@ size_t SideFormat::meta_bytes() const {
                                                              : 1;
   const size_t scales = groups() * width * scale_bytes * (has_offset ? 2 : 1);
   const size_t words =
-      (mean ? padded_dim : 0) + smooth_factors() + promoted + factors() + 2 * outliers;
+      (mean ? padded_dim : 0) + smooth_factors() + named_channels() + factors() + 2 * outliers;
   const size_t bytes = words * sizeof(uint16_t) + scales;
   return (bytes + 63) / 64 * 64;
 }
