@@ -255,6 +255,8 @@ void BlockAttention::RunSealed(const Block& block, int64_t start, int count, Tok
     scratch_->mean.resize(k.padded_dim);
     ReadMeta(k, format_.sealed.k, page, descriptor, nullptr, nullptr, scratch_->mean.data());
     mean = scratch_->mean.data();
+  } else if (k.head_mean && k.plain()) {
+    mean = format_.k_tables[kv_head_].mean.data();
   }
   Rows rows{SealedSide(k, format_.k_tables[kv_head_], format_.sealed.k, paths_.k, page, descriptor,
                        &scratch_->k),

@@ -129,9 +129,10 @@ class FencedSide {
     const AlignedVector<float> noise = RandomFloats(x.size(), 1.0f, 5);
     std::copy(noise.begin(), noise.end(), x.begin());
     const SealedSide sealed(format, x);
+    tables_ = sealed.tables;
     if (format.planes()) {
-      planes_ = PlanesOf(sealed.tables);
-      planes_.centres = memory_.Copy(sealed.tables.centres.data(), sealed.tables.centres.size());
+      planes_ = PlanesOf(tables_);
+      planes_.centres = memory_.Copy(tables_.centres.data(), tables_.centres.size());
     }
     descriptor_ = sealed.descriptor;
     meta_ = memory_.Copy(sealed.page.data(), format.meta_bytes());
@@ -141,7 +142,7 @@ class FencedSide {
 
   void Seal(const KernelTable& kernels) {
     for (const int first : {0, 3, 127, 128}) {
-      const std::optional<SealJob> job = SealJobOf(format_, {}, first);
+      const std::optional<SealJob> job = SealJobOf(format_, tables_, first);
       if (!job) return;
       float* scratch = memory_.Take<float>(SealScratchFloats(*job));
       kernels.seal(*job, exact_, meta_, codes_, scratch);
@@ -216,6 +217,7 @@ class FencedSide {
 
   const SideFormat& format_;
   FencedMemory memory_;
+  HeadTables tables_;
   KeyPlanes planes_;
   PageDescriptor descriptor_;
   uint8_t* meta_;

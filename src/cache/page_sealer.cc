@@ -65,7 +65,8 @@ std::optional<SealJob> SealJobOf(const SideFormat& side, const HeadTables& table
   job.per_channel = side.axis == Axis::kChannel;
   job.mean = side.mean;
   job.factors = side.balance ? tables.inverse_balance.data() : nullptr;
-  job.one = side.tunes.one;
+  job.page_scale = GivenScale(side, tables);
+  job.means = side.head_mean ? tables.mean.data() : nullptr;
   job.fit = side.tunes.norm ? SealFit::kNorm
             : side.tunes.ub ? SealFit::kUnbiased
                             : SealFit::kLeastSquares;

@@ -95,7 +95,8 @@ inline SealResult SealBy(const SealJob& job, const Coder& coder, float largest_c
   SealResult result = {};
   if (job.mean) KeyMeans(exact, job.padded_dim, job.first_token, s.means, s.mean);
   for (int c = 0; c < job.padded_dim; c += kLanes) {
-    Store(job.mean ? LoadF16(s.mean + c) : Set(0.0f), s.means + c);
+    const F32 given = job.means == nullptr ? Set(0.0f) : Load(job.means + c);
+    Store(job.mean ? LoadF16(s.mean + c) : given, s.means + c);
   }
   const Span tokens = {0, kPageSlots}, channels = {0, job.padded_dim};
   if (SealsAtOnce(job)) Steps(job, view, exact, tokens, channels, s);

@@ -43,8 +43,8 @@ struct SealJob {
   bool key;          // else value
   bool per_channel;  // scales; else per token
   bool mean;         // keys: the page mean is subtracted
-  bool one;          // kE4m3, kE5m2: the scale is 1
   SealFit fit;       // of kLloydMax
+  float page_scale;  // kE4m3, kE5m2: the scale; 0: the page's own
   int dim;
   int padded_dim;        // a multiple of 16
   int bits;              // 2 3 4 5 6 8; tables up to 4
@@ -56,6 +56,7 @@ struct SealJob {
   int ratio_count;       // 0: none is
   float step;            // of tables: one level, in what the rule normalises by
   const float* levels;   // [2^bits] of tables, ascending
+  const float* means;    // keys: [padded_dim] that are subtracted first; null: none
   const float* factors;  // keys: [padded_dim] that multiply the channels; null: none
   uint8_t zero_code;     // what padding channels and skipped tokens hold
 };

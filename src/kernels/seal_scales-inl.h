@@ -184,14 +184,15 @@ inline SealResult PageScale(const SealJob& job, const SealView& view, float larg
   ForEachScales(view, {0, kPageSlots}, [&](int g, int at, U32 mask) {
     const Extremes extremes = ExtremesOf(view, s.x, g, at);
     top = Max(Choose(mask, Max(extremes.high, Sub(zero, extremes.low)), zero), top);
-    if (!job.one) return;
+    if (job.page_scale == 0) return;
     const auto beyond = [&](size_t i, int) {
-      return IfLess(Set(largest_code), Magnitude(Load(s.x + i)), Set(1.0f), zero);
+      const F32 y = Div(Load(s.x + i), Set(job.page_scale));
+      return IfLess(Set(largest_code), Magnitude(y), Set(1.0f), zero);
     };
     const auto add = [](F32 a, F32 b) { return Add(a, b); };
     clipped = Add(clipped, Choose(mask, FoldStrided(view, g, at, zero, beyond, add), zero));
   });
-  const float scale = job.one ? 1.0f : MaxOfLanes(top) / largest_code;
+  const float scale = job.page_scale > 0 ? job.page_scale : MaxOfLanes(top) / largest_code;
   for (int i = 0; i < kPageSlots; i += kLanes) {
     StoreUnit(Set(scale), i, s);
     Store(zero, s.offsets + i);

@@ -1,8 +1,10 @@
-// e4m3 and e5m2: 8-bit floats under one scale a page. docs/formats/fp8.md
+// e4m3 and e5m2: 8-bit floats under one scale. docs/formats/fp8.md
 #include <cmath>
 
 #include "base/half.h"
 #include "quant/codecs.h"
+#include "quant/head_tables.h"
+#include "quant/levels.h"
 #include "quant/reduce.h"
 
 namespace shorthand {
@@ -14,7 +16,6 @@ struct Fp8 {
 };
 
 float PageScale(const SideFormat& format, const Fp8& fp8, const float* x, int first) {
-  if (format.tunes.one) return 1.0f;
   float largest = 0;
   for (int t = first; t < kPageTokens; ++t) {
     largest = Larger(largest, AbsMax(x + t * format.padded_dim, format.dim));
@@ -23,7 +24,8 @@ float PageScale(const SideFormat& format, const Fp8& fp8, const float* x, int fi
 }
 
 void Encode(const SideFormat& format, const Fp8& fp8, const float* x, int first, CodedSide out) {
-  const float scale = PageScale(format, fp8, x, first);
+  const float given = GivenScale(format, *out.tables);
+  const float scale = given > 0 ? given : PageScale(format, fp8, x, first);
   out.scales[0] = scale;
   if (scale == 0) return;
   uint32_t clipped = 0;
@@ -35,17 +37,17 @@ void Encode(const SideFormat& format, const Fp8& fp8, const float* x, int first,
       out.codes[row + c] = fp8.encode(y);
     }
   }
-  if (format.tunes.one) *out.clipped += clipped;
+  if (given > 0) *out.clipped += clipped;
 }
 
 }  // namespace
 
 void EncodeE4m3(const SideFormat& format, const float* x, int first, CodedSide out) {
-  Encode(format, {448.0f, F32ToE4m3}, x, first, out);
+  Encode(format, {LargestFloat8(Code::kE4m3), F32ToE4m3}, x, first, out);
 }
 
 void EncodeE5m2(const SideFormat& format, const float* x, int first, CodedSide out) {
-  Encode(format, {57344.0f, F32ToE5m2}, x, first, out);
+  Encode(format, {LargestFloat8(Code::kE5m2), F32ToE5m2}, x, first, out);
 }
 
 }  // namespace shorthand

@@ -17,7 +17,7 @@ inline std::vector<std::string> EveryTune(const Codec& codec) {
   switch (codec.code) {
     case Code::kE4m3:
     case Code::kE5m2:
-      return {":one"};
+      return {":one", ":cal"};
     case Code::kInt:
     case Code::kUint:
     case Code::kRn:
@@ -56,7 +56,9 @@ inline std::vector<std::string> KeySides(const Codec& codec) {
   const std::string name(codec.name);
   if (codec.code == Code::kWater) return {"w2.5/ch", "w4/ch", "w5/ch"};
   const std::string any_group = EverySide(codec).front();
-  std::vector<std::string> sides = {"smooth:" + any_group, "pre:" + any_group};
+  std::vector<std::string> sides = {"smooth:" + any_group, "pre:" + any_group,
+                                    "smooth:" + any_group + ":cal"};
+  if (codec.code != Code::kWater) sides.push_back("mu:" + any_group + ":cal");
   if (codec.code != Code::kUint || codec.bits > 4) return sides;
   for (const char* rest : {"/ch:hi12.5", "/ch32:hi30", "/ch:mse:hi99", "/ch:cal:hi12.5",
                            "/ch:mse:cal:hi40", "/ch32:cal:hi30"}) {

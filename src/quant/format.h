@@ -38,6 +38,7 @@ enum class ScaleType : uint8_t {
 };
 
 struct Codec;
+struct HeadTables;
 
 // One side of a page, resolved: everything sizes, codecs and kernels need.
 struct SideFormat {
@@ -45,15 +46,17 @@ struct SideFormat {
   SideKind kind = SideKind::kKey;
   bool exact = false;  // f32 f16 bf16: elements are stored as they are
   Code code = Code::kF16;
-  int bits = 16;         // of a code; 32 for f32
-  int dim = 0;           // D of the model
-  int padded_dim = 0;    // D rounded up to a multiple of 16; the rest is zero
-  bool pre = false;      // K: stored as before RoPE
-  Rope rope;             // what `pre` takes back
-  bool mean = false;     // K: the page mean is subtracted and stored in front of the meta
-  bool smooth = false;   // K: channels are divided by a factor that the page stores
-  bool balance = false;  // K: channels are divided by the head's balance (head_tables.h)
-  int hadamard = 0;      // block length, 0: none. Divides dim.
+  int bits = 16;        // of a code; 32 for f32
+  int dim = 0;          // D of the model
+  int padded_dim = 0;   // D rounded up to a multiple of 16; the rest is zero
+  bool pre = false;     // K: stored as before RoPE
+  Rope rope;            // what `pre` takes back
+  bool mean = false;    // K: the page mean is subtracted and stored in front of the meta
+  bool smooth = false;  // K: channels are divided by a factor that the page stores
+  // Head tables (head_tables.h) have what `cal` makes constant.
+  bool head_mean = false;  // K: the head's mean is subtracted
+  bool balance = false;    // K: channels are divided by the head's balance
+  int hadamard = 0;        // block length, 0: none. Divides dim.
   Axis axis = Axis::kNone;
   int group = 0;      // channels (kToken) or tokens (kChannel) that share a scale
   bool grid = false;  // a factor for each token (kChannel) or channel (kToken), too
@@ -112,6 +115,7 @@ struct CodedSide {
   uint16_t* outlier_places = nullptr;  // [format.outliers] token * padded_dim + channel, ascending
   float* outlier_values = nullptr;     // [format.outliers] as stored
   const uint8_t* widths = nullptr;     // of planes: [padded_dim / 4] bits of each quad of channels
+  const HeadTables* tables = nullptr;  // the head's
 };
 
 // Encodes rows [first, 128) of x [128][padded_dim]; rows before `first` (exact sinks) take no part

@@ -6,7 +6,9 @@
 #include <numeric>
 #include <utility>
 
+#include "base/half.h"
 #include "quant/learn_levels.h"
+#include "quant/levels.h"
 #include "quant/promote.h"
 #include "quant/rope_pairs.h"
 #include "quant/water_fill.h"
@@ -18,15 +20,75 @@ namespace {
 constexpr float kLeastSpread = 1e-5f;
 constexpr float kLeastMagnitude = 1e-4f;
 
-void SetBalance(const HeadStatistics& head, int padded_dim, HeadTables* tables) {
-  tables->balance.assign(padded_dim, 1.0f);
-  tables->inverse_balance.assign(padded_dim, 1.0f);
+// The head's keys as a side finds them.
+const KeyRange& KeysOf(const SideFormat& format, const HeadStatistics& head) {
+  return format.pre ? head.keys_before_rope : head.keys;
+}
+
+void SetMean(const SideFormat& format, const HeadStatistics& head, HeadTables* tables) {
+  tables->mean.assign(format.padded_dim, 0.0f);
+  const std::vector<float>& mean = KeysOf(format, head).mean;
+  std::transform(mean.begin(), mean.end(), tables->mean.begin(), RoundToFiniteF16);
+}
+
+// The largest magnitudes that the text's keys have in a channel, less the head's mean.
+std::vector<float> LargestKeys(const SideFormat& format, const HeadStatistics& head,
+                               const HeadTables& tables) {
+  const KeyRange& keys = KeysOf(format, head);
+  std::vector<float> largest;
+  for (int c = 0; c < format.dim; ++c) {
+    const float mean = format.head_mean ? tables.mean[c] : 0;
+    largest.push_back(std::max(std::fabs(keys.min[c] - mean), std::fabs(keys.max[c] - mean)));
+  }
+  return largest;
+}
+
+// The root of a channel's largest magnitude, the same for the channels that RoPE rotates with each
+// other.
+std::vector<float> SmoothFactors(const SideFormat& format, const LayerStatistics& layer, int head,
+                                 const HeadTables& tables) {
+  const std::vector<float> largest = LargestKeys(format, layer.heads[head], tables);
+  std::vector<float> factors;
+  for (int c = 0; c < format.dim; ++c) {
+    const float m = std::max(largest[c], largest[RopePartner(layer, c)]);
+    factors.push_back(m < kLeastMagnitude ? 1 : std::sqrt(m));
+  }
+  return factors;
+}
+
+std::vector<float> BalanceFactors(const HeadStatistics& head) {
+  std::vector<float> factors;
   for (size_t c = 0; c < head.k_spread.size(); ++c) {
     const float ratio =
         std::max(head.k_spread[c], kLeastSpread) / std::max(head.q_rms[c], kLeastMagnitude);
-    tables->balance[c] = std::sqrt(ratio);
-    tables->inverse_balance[c] = 1 / tables->balance[c];
+    factors.push_back(std::sqrt(ratio));
   }
+  return factors;
+}
+
+void SetBalance(std::vector<float> factors, int padded_dim, HeadTables* tables) {
+  factors.resize(padded_dim, 1.0f);
+  for (const float factor : factors) tables->inverse_balance.push_back(1 / factor);
+  tables->balance = std::move(factors);
+}
+
+// No value that the text showed can be larger in the space of the codes: a Hadamard transform makes
+// nothing larger than the norm of its block.
+float LargestCoded(const SideFormat& format, const HeadStatistics& head, const HeadTables& tables) {
+  std::vector<float> largest(format.dim, head.v_max);
+  if (format.kind == SideKind::kKey) largest = LargestKeys(format, head, tables);
+  for (int c = 0; format.balance && c < format.dim; ++c) largest[c] *= tables.inverse_balance[c];
+  if (format.hadamard == 0) return *std::max_element(largest.begin(), largest.end());
+  double most = 0;
+  for (auto block = largest.begin(); block != largest.end(); block += format.hadamard) {
+    most = std::max(most, std::inner_product(block, block + format.hadamard, block, 0.0));
+  }
+  return static_cast<float>(std::sqrt(most));
+}
+
+void SetPageScale(const SideFormat& format, const HeadStatistics& head, HeadTables* tables) {
+  const float largest = std::max(LargestCoded(format, head, *tables), kLeastMagnitude);
+  tables->page_scale = largest / LargestFloat8(format.code);
 }
 
 // (s q)^2 of every channel of the space of codes, s and q averaged over RoPE's pairs. A Hadamard
@@ -95,9 +157,21 @@ HeadTables TablesOf(const SideFormat& format, const LayerStatistics& layer, int 
   HeadTables tables;
   if (format.exact) return tables;
   const HeadStatistics& statistics = layer.heads[head];
-  if (format.balance) SetBalance(statistics, format.padded_dim, &tables);
+  if (format.head_mean) SetMean(format, statistics, &tables);
+  if (format.balance) {
+    SetBalance(format.tunes.smooth ? SmoothFactors(format, layer, head, tables)
+                                   : BalanceFactors(statistics),
+               format.padded_dim, &tables);
+  }
+  if (format.scale_type == ScaleType::kPage && format.tunes.cal) {
+    SetPageScale(format, statistics, &tables);
+  }
   if (format.planes() && !format.promotes_by_page()) SetPlanes(format, layer, statistics, &tables);
   return tables;
+}
+
+float GivenScale(const SideFormat& format, const HeadTables& tables) {
+  return format.tunes.one ? 1.0f : tables.page_scale;
 }
 
 Calibration NeutralCalibration(const Shape& shape) {

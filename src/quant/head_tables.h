@@ -17,6 +17,8 @@
 namespace shorthand {
 
 struct HeadTables {
+  // `mu` with `cal`: subtracted from keys; an f16 each.
+  std::vector<float> mean;  // [padded_dim]
   // `bal`, and `smooth` with `cal`: keys are multiplied by the inverse before the Hadamard
   // transform, queries by the balance.
   std::vector<float> balance;          // [padded_dim]
@@ -27,6 +29,8 @@ struct HeadTables {
   std::vector<uint8_t> widths;  // [padded_dim / 4]
   // 2^(bits - 1) at each place, the middle of its codes.
   std::vector<float> centres;  // [padded_dim]
+  // 8-bit floats with `cal`: the scale of all pages.
+  float page_scale = 0;
 };
 
 // Whether a side of this recipe needs a calibration.
@@ -38,6 +42,9 @@ Recipe WithCalibration(Recipe recipe, const std::string& hash);
 // The tables of a side, keys or values. REQUIRES: the calibration fits the shape; `format` is a
 // side of it.
 HeadTables TablesOf(const SideFormat& format, const LayerStatistics& layer, int head);
+
+// The scale of 8-bit floats that a recipe gives or a calibration makes constant; 0: the page's own.
+float GivenScale(const SideFormat& format, const HeadTables& tables);
 
 // Stands in for a calibration where there is no model, as in benchmarks: a balance of 1, and
 // spreads that fall by a factor of 32 from the first channel to the last; means of 0, ranges of

@@ -71,6 +71,8 @@ const float* E5m2Levels() {
   return table.data();
 }
 
+float LargestFloat8(Code code) { return code == Code::kE4m3 ? 448.0f : 57344.0f; }
+
 uint8_t ZeroCode(const float* levels, int bits) {
   int best = 0;
   for (int code = 1; code < (1 << bits); ++code) {

@@ -29,6 +29,7 @@ const float* SignedLevels(int bits);  // [2^bits]
 const float* UnsignedLevels();        // [256] the code itself
 const float* E4m3Levels();            // [256]
 const float* E5m2Levels();            // [256]
+float LargestFloat8(Code code);       // REQUIRES: code is kE4m3 or kE5m2
 const float* E2m1Levels();            // [16] doubled: 0 1 2 3 4 6 8 12 and their negatives
 const float* Iq4NlLevels();           // [16]
 

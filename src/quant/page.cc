@@ -89,7 +89,7 @@ void SmoothFactors(const SideFormat& format, const float* x, int first, const fl
 void ApplySteps(const SideFormat& format, const HeadTables& tables, const float* x, int first,
                 int64_t first_position, const Workspace& work) {
   const int half = format.dim / 2;
-  float* mean = work.meta.mean;
+  float* mean = work.meta.mean;  // zeros so far
   float* smooth = work.meta.smooth;
   for (int t = first; t < kPageTokens; ++t) {
     std::copy_n(x + t * format.dim, format.dim, work.x + t * format.padded_dim);
@@ -98,6 +98,7 @@ void ApplySteps(const SideFormat& format, const HeadTables& tables, const float*
     const Rotation rotation(format.rope, first_position);
     for (int t = first; t < kPageTokens; ++t) rotation.Undo(t, work.x + t * format.padded_dim);
   }
+  if (format.head_mean) std::copy_n(tables.mean.begin(), format.dim, mean);
   if (format.mean) PageMean(work.x, format.padded_dim, format.dim, first, mean);
   if (format.smooth) SmoothFactors(format, work.x, first, mean, smooth);
   for (int t = first; t < kPageTokens; ++t) {
@@ -194,7 +195,7 @@ void SealSide(const SideFormat& format, const HeadTables& tables, const float* x
   Reorder(format, planes.order, first, work.x);
   format.codec->encode(format, work.x, first,
                        {work.codes, meta.scales, meta.offsets, &descriptor->clipped_values,
-                        meta.outlier_places, meta.outlier_values, planes.widths.data()});
+                        meta.outlier_places, meta.outlier_values, planes.widths.data(), &tables});
   WriteMeta(format, meta, page + part.meta_offset, descriptor);
   Pack(format, planes, work.codes, page + part.codes_offset);
   descriptor->first_token = static_cast<uint32_t>(first);
@@ -211,6 +212,7 @@ void UnsealSide(const SideFormat& format, const HeadTables& tables, const SidePa
   ReadMeta(format, page + part.meta_offset, descriptor,
            {mean.data(), smooth.data(), promoted.data(), factors.data(), scales.data(),
             offsets.data(), outlier_places.data(), outlier_values.data()});
+  if (format.head_mean) mean = tables.mean;
   HeadTables of_page;
   const HeadTables& planes = PlanesOf(format, tables, promoted.data(), &of_page);
   Unpack(format, planes, page + part.codes_offset, codes.data());

@@ -18,7 +18,7 @@ void Append(std::string* text, std::string_view phrase) {
 std::string StepsPhrase(const Side& side) {
   std::string text;
   if (side.pre) Append(&text, "as they are before RoPE");
-  if (side.mu) Append(&text, "less the mean of the page");
+  if (side.mu) Append(&text, side.cal ? "less the mean of the head" : "less the mean of the page");
   if (side.smooth) Append(&text, "smoothed channel by channel");
   if (side.bal) Append(&text, "balanced channel by channel against the queries");
   if (side.hadamard == kHadamardWhole) Append(&text, "Hadamard-rotated");

@@ -25,9 +25,9 @@ std::vector<std::string> TextsOf(const Codec& codec) {
   std::vector<std::string> texts = EverySide(codec);
   for (const std::string& text : KeySides(codec)) texts.push_back(text);
   std::erase_if(texts, [](const std::string& text) {
-    // One clips; rotated: see below; grids and smoothing are measured elsewhere.
+    // One and cal clip; rotated: see below; grids and smoothing are measured elsewhere.
     return text.starts_with("had:") || text.starts_with("smooth:") || text.starts_with("pre:") ||
-           text.ends_with(":one") || text.ends_with("/grid");
+           text.ends_with(":one") || text.ends_with(":cal") || text.ends_with("/grid");
   });
   return texts;
 }

@@ -62,9 +62,10 @@ Status ResolveSteps(const Side& side, SideKind kind, SideFormat* format) {
         "no rotation.");
   }
   format->pre = side.pre;
-  format->mean = side.mu;
-  format->smooth = side.smooth;
-  format->balance = side.bal;
+  format->mean = side.mu && !side.cal;
+  format->head_mean = side.mu && side.cal;
+  format->smooth = side.smooth && !side.cal;
+  format->balance = side.bal || (side.smooth && side.cal);
   const int largest = LargestPowerOfTwoDividing(format->dim);
   const int block = side.hadamard == kHadamardWhole ? largest : side.hadamard;
   const bool power_of_two = block > 0 && (block & (block - 1)) == 0;

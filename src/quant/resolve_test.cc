@@ -199,7 +199,6 @@ TEST(ResolveTest, WhatThisBuildLacksIsNamed) {
     ExpectRefused(side, SideKind::kKey, 64, StatusCode::kUnimplemented, name);
   };
   expect("'rot'", [](Side& s) { s.rot = true; });
-  expect("needs a calibration", [](Side& s) { s.cal = true; });
 }
 
 TEST(RegistryTest, RowsAreDistinctAndFound) {
