@@ -10,7 +10,8 @@ Input of a page: x[t][c] for t = 0..127, c = 0..d-1 in that order from the gener
 
 Tables that a calibration would give: balance 2^((c mod 5) - 2) of channel c; channel (5 p + 3) mod d
 at place p; widths of quads in the cycle 8 6 5 4 3 2, each lowered until two bits are left for every
-quad behind it.
+quad behind it. With `cal`: mean (c mod 5) - 9/4; page scale 1/64; levels of rnB, of which one is 1/64 half-range; of channel c
+the range -5 - (c mod 3) to 5 + (c mod 4), divided by the balance if there is one.
 
 Keys before RoPE: channels c and c + d/2 turn by f32(1 / (1 + c)) a position, slot 0 has position 1000.
 
@@ -23,7 +24,7 @@ import os
 import struct
 
 from golden_codes import (
-    dot, encode_group, encode_water, f16, f32, fp8_codes, total, zero_code)
+    dot, encode_group, encode_table, encode_water, f16, f32, fp8_codes, total, zero_code)
 
 TOKENS = 128
 CASES = """
@@ -39,6 +40,10 @@ had:u4/grid u2/grid lm3/grid u2/ch:hi12.5 u3/ch32:hi30 u2/ch:mse:hi20
 smooth:u4/tok mu:smooth:had:lm4/tok smooth:u2/ch
 pre:u4/ch pre:mu:u4/tok pre:nuq3/ch:out1
 nuq2/ch nuq4/tok32 nuq3/ch:out1 had:nuq2/tok:out1 nuq4/ch32:out80
+u2/ch:cal:hi12.5 u3/ch32:mse:cal:hi30 bal:had:u4/ch:cal:hi20
+e4m3/page:cal mu:had:e5m2/page:cal smooth:u4/tok:cal mu:smooth:had:lm4/tok:cal pre:mu:u4/tok:cal
+nuq4/tok:cal had:nuq2/tok:cal:out1 nuq3/ch:cal nuq2/ch32:cal:out1 bal:nuq4/ch:cal:out3
+pre:smooth:nuq3/ch:cal:out1 had:nuq3/ch:cal nuq2/grid:cal
 u4/ch:mse had:u2/tok:mse u5/ch32:mse i3/tok:mse had:i4/tok:mse rn2/ch:mse mu:rn4/tok:mse
 """.split()
 
@@ -58,11 +63,11 @@ class Format:
     """A side's text, taken apart."""
 
     def __init__(self, text, d, side):
-        tunes = ("clip", "mse", "norm", "ub", "one", "out", "hi")
+        tunes = ("clip", "mse", "norm", "ub", "cal", "one", "out", "hi")
         *steps, rest = (p for p in text.split(":") if not p.startswith(tunes))
         self.clip = next((float(p[4:]) for p in text.split(":") if p.startswith("clip")), 1.)
-        self.mse, self.norm, self.ub, self.one = (
-            ":" + t in text for t in ("mse", "norm", "ub", "one"))
+        self.mse, self.norm, self.ub, self.cal, self.one = (
+            ":" + t in text for t in ("mse", "norm", "ub", "cal", "one"))
         self.mu = "mu" in steps
         had = next((s[3:] for s in steps if s.startswith("had")), None)
         self.had = 0 if had is None else int(had) if had else d & -d
@@ -99,6 +104,9 @@ class Format:
             self.widths = [2 * self.bits] * (self.hi // 4)
             self.widths += [self.bits] * (self.padded // 4 - len(self.widths))
             self.lines = sum(self.widths)
+        self.learned = self.cal and self.code.startswith("nuq")
+        self.head_range = (self.learned and side == "k" and self.axis == "ch"
+                           and not (self.grid or self.had))
         self.offset = (self.code[0] in "urw" or self.code in ("q4_1", "q5_1")
                        or self.code.startswith("nuq"))
 
@@ -140,19 +148,20 @@ def steps(f, rows, first):
         rows = before_rope(rows)
     if f.mu:
         count = TOKENS - first
-        mean = [f16(f32(total([r[c] for r in rows[first:]], False) / count)) for c in range(f.d)]
+        mean = [c % 5 - 2.25 if f.cal else
+                f16(f32(total([r[c] for r in rows[first:]], False) / count)) for c in range(f.d)]
         rows = [[f32(v - m) for v, m in zip(r, mean)] for r in rows]
-    if f.smooth:
+    if f.smooth and not f.cal:
         loudest = [max(abs(v) for v in column) for column in zip(*rows[first:])]
         for c in range(f.d // 2):
             m = max(loudest[c], loudest[c + f.d // 2])
             factors.append(f16(f32(math.sqrt(m))) if m else 1.)
         rows = [[f32(v / factors[c % (f.d // 2)]) for c, v in enumerate(r)] for r in rows]
-    if f.bal:
+    if f.bal or (f.smooth and f.cal):
         rows = [[f32(v * 2. ** (2 - c % 5)) for c, v in enumerate(r)] for r in rows]
     if f.had:
         rows = [hadamard(r, f.had) for r in rows]
-    if f.planes:
+    if f.planes or (f.hi and f.cal):
         rows = [[r[(5 * p + 3) % f.d] for p in range(f.d)] for r in rows]
     return rows, mean, factors
 
@@ -231,10 +240,16 @@ def code_side(f, rows, first):
                 column = [rows[t][c] for t in tokens]
                 coded, scales[g, c], offsets[g, c] = (
                     encode_water(column, f.widths[c // 4]) if f.planes
+                    else encode_table(f, column, False, head_range(f, c)) if f.head_range
                     else encode_group(f.with_bits(f.widths[c // 4]) if f.hi else f, column, False))
                 for t, code in zip(tokens, coded):
                     codes[t][c] = code
     return codes, scales, offsets
+
+
+def head_range(f, c):
+    factor = 2. ** (2 - c % 5) if f.bal or f.smooth else 1.
+    return (-5 - c % 3) * factor, (5 + c % 4) * factor
 
 
 def promote(f, rows, first):
@@ -255,6 +270,12 @@ def set_apart(f, rows, first):
     ranked = []
     for cells in groups.values():
         x = [rows[t][c] for t, c in cells]
+        if f.head_range:
+            low, high = head_range(f, cells[0][1])
+            middle, half = f32(f32(high + low) / 2), f32(f32(high - low) / 2)
+            off = [f32(v - middle) for v in x]
+            ranked += [(-f32(abs(o) / half), cell) for o, cell in zip(off, cells)]
+            continue
         m = f32(total(x, f.axis == "tok") / len(x))
         off = [f32(v - m) for v in x]
         v = f32(math.sqrt(f32(dot(off, off, f.axis == "tok") / len(x))))
@@ -278,7 +299,7 @@ def meta_bytes(f, mean, smooth, promoted, factors, scales, offsets, apart):
             out.extend(bytes([v]) if "fp4" in f.code else struct.pack("<e", v))
 
     parts = [scales, offsets] if f.offset else [scales]
-    if f.mu:
+    if f.mu and not f.cal:
         out.extend(b"".join(struct.pack("<e", m) for m in mean + [0.] * (f.padded - f.d)))
     out.extend(b"".join(struct.pack("<e", v) for v in smooth))
     out.extend(b"".join(struct.pack("<H", c) for c in promoted))
@@ -365,7 +386,7 @@ def seal(f, first):
     rows, mean, smooth = steps(f, inputs(f.d), first)
     if f.axis != "page":
         rows, factors = grid_side(f, rows, first) if f.grid else (rows, [])
-        rows, promoted = promote(f, rows, first) if f.hi else (rows, [])
+        rows, promoted = promote(f, rows, first) if f.hi and not f.cal else (rows, [])
         apart, rows = set_apart(f, rows, first) if f.out else (([], []), rows)
         codes, scales, offsets = code_side(f, rows, first)
         meta = meta_bytes(f, mean, smooth, promoted, factors, scales, offsets, apart)

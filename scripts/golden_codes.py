@@ -38,9 +38,16 @@ def trunc(x):
     return int(x)
 
 
+def table_of(f):
+    """Levels and their step; learned ones are made up."""
+    if f.learned:
+        return TABLES["rn" + f.code[-1]][0], 1 / 64
+    return TABLES[f.code]
+
+
 def levels_of(f):
     if f.code in TABLES:
-        return TABLES[f.code][0]
+        return table_of(f)[0]
     if f.code == "iq4_nl":
         return IQ4_NL
     if f.blocks and "fp4" in f.code:
@@ -145,8 +152,8 @@ def encode_up_to(f, x, largest):
     return [m + 1 + (0 if s == 0 else max(-m, min(m, rne(f32(v / s))))) for v in x], s, 0.
 
 
-def encode_table(f, x, lanes):
-    levels, step = TABLES[f.code][0], f32(TABLES[f.code][1])
+def encode_table(f, x, lanes, head_range=None):
+    levels, step = table_of(f)[0], f32(table_of(f)[1])
 
     def codes(unit, z=0.):
         return [0 if v is None else by_midpoints(levels, 0. if unit == 0 else f32(f32(v - z) / unit))
@@ -163,6 +170,8 @@ def encode_table(f, x, lanes):
             s, z = f16(f32(f32(f32(high - low) / 2) * step)), f16(f32(f32(high + low) / 2))
             return codes(s, z), s, z
 
+        if head_range:
+            return between(*head_range)
         return least_error(f, x, low, high, lanes, between) if f.mse else between(low, high)
     squares = dot(x, x, lanes)
     sigma = f32(math.sqrt(f32(squares / len(x))))
@@ -241,7 +250,7 @@ def fp8_codes(f, rows):
     else:
         values, largest = [struct.unpack("<e", bytes([0, c]))[0] for c in range(0x7c)], 57344.
     top = max(abs(v) for row in rows for v in row)
-    s = 1. if f.one else f32(top / largest)
+    s = 1. if f.one else 1 / 64 if f.cal else f32(top / largest)
 
     def code(v):
         y = f32(v / s)

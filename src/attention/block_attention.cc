@@ -184,16 +184,16 @@ void BlockAttention::RunSinks(const Block& block, int64_t start, int count, Toke
 }
 
 // The generic path. `meta` keeps what the job refers to.
-UnpackJob BlockAttention::PackedSide(const SideFormat& format, const SidePart& part,
-                                     const uint8_t* page, const PageDescriptor& descriptor,
-                                     std::vector<float>* meta) {
+UnpackJob BlockAttention::PackedSide(const SideFormat& format, const HeadTables& tables,
+                                     const SidePart& part, const uint8_t* page,
+                                     const PageDescriptor& descriptor, std::vector<float>* meta) {
   const size_t count =
       static_cast<size_t>(format.groups()) * std::max(kPageTokens, format.padded_dim);
   meta->resize(2 * count);
   float* scales = meta->data();
   float* offsets = format.has_offset ? scales + count : nullptr;
   ReadMeta(format, part, page, descriptor, scales, offsets, nullptr);
-  UnpackJob job = UnpackJobOf(format, page + part.codes_offset, scales, offsets);
+  UnpackJob job = UnpackJobOf(format, tables, page + part.codes_offset, scales, offsets);
   job.ahead = &scratch_->ahead;
   return job;
 }
@@ -208,7 +208,7 @@ BlockAttention::SideRows BlockAttention::SealedSide(const SideFormat& format,
     return {Element::kF32, Unseal(format, tables, part, page, descriptor, scratch), {}, {}};
   }
   if (!path.usable()) {
-    const UnpackJob job = PackedSide(format, part, page, descriptor, &scratch->meta);
+    const UnpackJob job = PackedSide(format, tables, part, page, descriptor, &scratch->meta);
     return {Element::kF32, nullptr, {}, job};
   }
   scratch->meta.resize(path.meta_count());

@@ -110,8 +110,9 @@ class BlockAttention {
   SideRows SealedSide(const SideFormat& format, const HeadTables& tables, const SidePart& part,
                       const IntegerPath& path, const uint8_t* page,
                       const PageDescriptor& descriptor, SideScratch* scratch);
-  UnpackJob PackedSide(const SideFormat& format, const SidePart& part, const uint8_t* page,
-                       const PageDescriptor& descriptor, std::vector<float>* meta);
+  UnpackJob PackedSide(const SideFormat& format, const HeadTables& tables, const SidePart& part,
+                       const uint8_t* page, const PageDescriptor& descriptor,
+                       std::vector<float>* meta);
   const float* Unpack(const SideFormat& format, const UnpackJob& job, SideScratch* scratch);
   const float* Unseal(const SideFormat& format, const HeadTables& tables, const SidePart& part,
                       const uint8_t* page, const PageDescriptor& descriptor, SideScratch* scratch);

@@ -56,10 +56,10 @@ KeyPlanes PlanesOf(const HeadTables& tables) {
   return planes;
 }
 
-IntegerPath::IntegerPath(const SideFormat& format) {
+IntegerPath::IntegerPath(const SideFormat& format, const HeadTables& tables) {
   if (format.exact || !format.plain() || format.axis == Axis::kPage) return;
   const bool is_key = format.kind == SideKind::kKey;
-  const float* levels = format.codec->levels;
+  const float* levels = LevelsOf(format, tables);
   const int count = 1 << format.bits;
   const bool uniform = Uniform(levels, count);
   const float largest = LargestInteger(levels, count);

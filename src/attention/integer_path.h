@@ -20,7 +20,8 @@ KeyPlanes PlanesOf(const HeadTables& tables);
 
 class IntegerPath {
  public:
-  explicit IntegerPath(const SideFormat& format);
+  // `tables`: of any head; levels are the same for all of them.
+  IntegerPath(const SideFormat& format, const HeadTables& tables);
 
   bool usable() const { return usable_; }
   // Of folded weights: two for values of 5 bits and more.

@@ -157,7 +157,7 @@ class FencedSide {
     float* offset = format_.has_offset ? memory_.Take<float>(scales) : nullptr;
     float* mean = format_.mean ? memory_.Take<float>(format_.padded_dim) : nullptr;
     ReadMeta(format_, SidePart{}, meta_, descriptor_, scale, offset, mean);
-    UnpackJob job = UnpackJobOf(format_, codes_, scale, offset);
+    UnpackJob job = UnpackJobOf(format_, tables_, codes_, scale, offset);
     job.levels = memory_.Copy(job.levels, size_t{1} << format_.bits);
     float* x = memory_.Take<float>(size_t(kPageTokens) * format_.padded_dim);
     (format_.kind == SideKind::kKey ? kernels.unpack_k : kernels.unpack_v)(job, x);
@@ -165,7 +165,7 @@ class FencedSide {
 
   // The integer kernels for 1 to 8 rows.
   void Attend(const KernelTable& kernels, Fence fence) {
-    const IntegerPath path(format_);
+    const IntegerPath path(format_, tables_);
     if (!path.usable()) return;
     float* widened = memory_.Take<float>(path.meta_count());
     uint8_t* flips = memory_.Take<uint8_t>(path.meta_count());

@@ -14,9 +14,15 @@ constexpr int kBlockTokens = 32;
 // Up to this many tokens a block is worked on split by split.
 constexpr int kDecodeTokens = 8;
 
+const HeadTables& AnyHead(const std::vector<HeadTables>& tables) {
+  static const HeadTables none;
+  return tables.empty() ? none : tables.front();
+}
+
 }  // namespace
 
-LayerPaths::LayerPaths(const LayerFormat& format) : k(format.k), v(format.v) {
+LayerPaths::LayerPaths(const LayerFormat& format)
+    : k(format.k, AnyHead(format.k_tables)), v(format.v, AnyHead(format.v_tables)) {
   if (!format.k.planes()) return;
   for (const HeadTables& tables : format.k_tables) planes.push_back(PlanesOf(tables));
 }

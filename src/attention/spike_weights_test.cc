@@ -55,7 +55,7 @@ double ErrorOf(const Numbers& x, const std::vector<double>& expected) {
 
 // Outputs [rows][kDim] of the integer kernels; row r's spike is token 16 r + r.
 std::vector<float> Outputs(const KernelTable& kernels, const SealedSide& sealed, int rows) {
-  const IntegerPath path(sealed.format);
+  const IntegerPath path(sealed.format, sealed.tables);
   EXPECT_TRUE(path.usable());
   const AlignedVector<uint8_t> page(sealed.page.begin(), sealed.page.end());
   AlignedVector<float> meta(path.meta_count());

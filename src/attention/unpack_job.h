@@ -7,13 +7,14 @@
 
 #include "kernels/kernels.h"
 #include "quant/format.h"
+#include "quant/head_tables.h"
 
 namespace shorthand {
 
 // All tokens of a page. `scales` and `offsets` as ReadMeta gives them (quant/page.h); offsets are
 // null where the format has none.
-UnpackJob UnpackJobOf(const SideFormat& format, const uint8_t* lines, const float* scales,
-                      const float* offsets);
+UnpackJob UnpackJobOf(const SideFormat& format, const HeadTables& tables, const uint8_t* lines,
+                      const float* scales, const float* offsets);
 
 }  // namespace shorthand
 

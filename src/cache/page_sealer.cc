@@ -56,7 +56,7 @@ size_t ScratchBytes(const LayerFormat& format) {
 
 std::optional<SealJob> SealJobOf(const SideFormat& side, const HeadTables& tables,
                                  int first_token) {
-  if (side.exact || !side.plain() || side.planes()) return std::nullopt;
+  if (side.exact || !side.plain() || side.planes() || side.head_levels) return std::nullopt;
   const std::optional<SealRule> rule = RuleOf(side.code);
   if (!rule) return std::nullopt;
   SealJob job = {};

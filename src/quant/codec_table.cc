@@ -6,6 +6,7 @@
 #include "quant/clip_search.h"
 #include "quant/codecs.h"
 #include "quant/groups.h"
+#include "quant/head_tables.h"
 #include "quant/levels.h"
 
 namespace shorthand {
@@ -14,7 +15,7 @@ namespace {
 // A level table with the midpoints between neighbours, at which codes change.
 class Quantizer {
  public:
-  Quantizer(Code code, int bits) : table_(LevelTableOf(code, bits)), thresholds_((1 << bits) - 1) {
+  Quantizer(LevelTable table, int bits) : table_(table), thresholds_((1 << bits) - 1) {
     for (int i = 0; i < thresholds_; ++i) {
       midpoints_[i] = (table_.levels[i] + table_.levels[i + 1]) / 2;
     }
@@ -55,7 +56,7 @@ float FittedScale(const SideFormat& format, const Quantizer& quantizer, const Gr
 }  // namespace
 
 void EncodeNormalFloat(const SideFormat& format, const float* x, int first, CodedSide out) {
-  const Quantizer quantizer(format.code, format.bits);
+  const Quantizer quantizer(LevelTableOf(format.code, format.bits), format.bits);
   ForEachGroup(format, x, first, out, [&](const Group& group) {
     const float scale = RoundToFiniteF16(AbsMax(group.x, group.n) * quantizer.step());
     quantizer.Encode(group, scale, 0);
@@ -64,7 +65,7 @@ void EncodeNormalFloat(const SideFormat& format, const float* x, int first, Code
 }
 
 void EncodeLloydMax(const SideFormat& format, const float* x, int first, CodedSide out) {
-  const Quantizer quantizer(format.code, format.bits);
+  const Quantizer quantizer(LevelTableOf(format.code, format.bits), format.bits);
   ForEachGroup(format, x, first, out, [&](const Group& group) {
     const float sum_of_squares = Dot(group.order, group.x, group.x, group.n);
     const float sigma = std::sqrt(sum_of_squares / static_cast<float>(group.n));
@@ -75,7 +76,10 @@ void EncodeLloydMax(const SideFormat& format, const float* x, int first, CodedSi
 }
 
 void EncodeRangeNormalised(const SideFormat& format, const float* x, int first, CodedSide out) {
-  const Quantizer quantizer(format.code, format.bits);
+  const HeadTables& tables = *out.tables;
+  const LevelTable table = format.head_levels ? LevelTable{tables.levels.data(), tables.step}
+                                              : LevelTableOf(format.code, format.bits);
+  const Quantizer quantizer(table, format.bits);
   const float clip = ClipOf(format);
   ForEachGroup(format, x, first, out, [&](const Group& group) {
     const auto encode = [&](ValueRange range) {
@@ -85,6 +89,7 @@ void EncodeRangeNormalised(const SideFormat& format, const float* x, int first, 
       quantizer.Encode(group, scale, offset);
       return GroupScale{scale, offset};
     };
+    if (format.head_range) return encode({tables.low[group.index], tables.high[group.index]});
     if (!format.tunes.mse) return encode(ClippedRange(group, clip));
     return EncodeLeastError(group, format.bits, format.codec->levels, ClippedRange(group, 1),
                             encode);

@@ -25,7 +25,7 @@ inline std::vector<std::string> EveryTune(const Codec& codec) {
     case Code::kLm:
       return {":norm", ":ub"};
     case Code::kNuq:
-      return {":out1"};
+      return {":out1", ":cal", ":cal:out1"};
     default:
       return {};
   }
@@ -59,6 +59,10 @@ inline std::vector<std::string> KeySides(const Codec& codec) {
   std::vector<std::string> sides = {"smooth:" + any_group, "pre:" + any_group,
                                     "smooth:" + any_group + ":cal"};
   if (codec.code != Code::kWater) sides.push_back("mu:" + any_group + ":cal");
+  if (codec.code == Code::kNuq) {
+    for (const char* rest : {"/ch:cal", "/ch32:cal:out1"}) sides.push_back(name + rest);
+    sides.push_back("pre:" + name + "/ch:cal:out1");
+  }
   if (codec.code != Code::kUint || codec.bits > 4) return sides;
   for (const char* rest : {"/ch:hi12.5", "/ch32:hi30", "/ch:mse:hi99", "/ch:cal:hi12.5",
                            "/ch:mse:cal:hi40", "/ch32:cal:hi30"}) {

@@ -54,9 +54,11 @@ struct SideFormat {
   bool mean = false;    // K: the page mean is subtracted and stored in front of the meta
   bool smooth = false;  // K: channels are divided by a factor that the page stores
   // Head tables (head_tables.h) have what `cal` makes constant.
-  bool head_mean = false;  // K: the head's mean is subtracted
-  bool balance = false;    // K: channels are divided by the head's balance
-  int hadamard = 0;        // block length, 0: none. Divides dim.
+  bool head_mean = false;    // K: the head's mean is subtracted
+  bool balance = false;      // K: channels are divided by the head's balance
+  bool head_range = false;   // K: minimum and maximum of a channel are the head's
+  bool head_levels = false;  // levels are the layer's
+  int hadamard = 0;          // block length, 0: none. Divides dim.
   Axis axis = Axis::kNone;
   int group = 0;      // channels (kToken) or tokens (kChannel) that share a scale
   bool grid = false;  // a factor for each token (kChannel) or channel (kToken), too
@@ -134,7 +136,8 @@ struct Codec {
   bool has_offset;
   ScaleType scale_type;
   EncodeFn encode;
-  const float* levels;  // [2^bits], ascending in value or in the order of the code's definition
+  const float* levels;  // [2^bits], ascending in value or in the order of the code's definition;
+                        // LevelsOf (head_tables.h) knows which ones a side has
   std::string_view document;  // docs/formats/<document>.md
 };
 

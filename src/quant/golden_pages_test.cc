@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/golden_csv.h"
+#include "quant/levels.h"
 #include "quant/page_test_util.h"
 
 namespace shorthand {
@@ -29,24 +30,40 @@ std::vector<float> Inputs(int dim) {
 }
 
 // The tables that it describes.
-HeadTables Tables(const SideFormat& format) {
+void SetPlanes(const SideFormat& format, HeadTables* tables) {
   constexpr int kCycle[] = {8, 6, 5, 4, 3, 2};
-  HeadTables tables;
-  for (int c = 0; format.balance && c < format.padded_dim; ++c) {
-    tables.balance.push_back(std::exp2f(static_cast<float>(c % 5 - 2)));
-    tables.inverse_balance.push_back(1 / tables.balance.back());
-  }
   int left = format.plane_lines;
-  for (int p = 0; format.planes() && p < format.padded_dim; ++p) {
+  for (int p = 0; p < format.padded_dim; ++p) {
     const int channel = p < format.dim ? (5 * p + 3) % format.dim : p;
-    tables.order.push_back(static_cast<uint16_t>(channel));
+    tables->order.push_back(static_cast<uint16_t>(channel));
     if (p % 4 != 0) continue;
     const int most = left - 2 * ((format.padded_dim - p) / 4 - 1);
     int width = std::min(kCycle[p / 4 % 6], most);
     if (width == 7) width = 6;
-    tables.widths.push_back(static_cast<uint8_t>(width));
+    if (format.promoted > 0) width = p < format.promoted ? 2 * format.bits : format.bits;
+    tables->widths.push_back(static_cast<uint8_t>(width));
     left -= width;
   }
+}
+
+HeadTables Tables(const SideFormat& format) {
+  HeadTables tables;
+  for (int c = 0; c < format.padded_dim; ++c) {
+    const auto channel = static_cast<float>(c % 5);
+    tables.mean.push_back(channel - 2.25f);
+    tables.balance.push_back(std::exp2f(channel - 2));
+    tables.inverse_balance.push_back(1 / tables.balance.back());
+    const float factor = format.balance ? tables.inverse_balance.back() : 1;
+    tables.low.push_back(factor * static_cast<float>(-5 - c % 3));
+    tables.high.push_back(factor * static_cast<float>(5 + c % 4));
+  }
+  if (format.tunes.cal) tables.page_scale = 1.0f / 64;
+  if (format.head_levels) {
+    const float* levels = LevelTableOf(Code::kRn, format.bits).levels;
+    tables.levels.assign(levels, levels + (1 << format.bits));
+    tables.step = 1.0f / 64;
+  }
+  if (format.planes() && !format.promotes_by_page()) SetPlanes(format, &tables);
   return tables;
 }
 

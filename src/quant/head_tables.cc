@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/half.h"
+#include "quant/groups.h"
 #include "quant/learn_levels.h"
 #include "quant/levels.h"
 #include "quant/promote.h"
@@ -134,6 +135,27 @@ void SetPlanes(const SideFormat& format, const LayerStatistics& layer, const Hea
   }
 }
 
+// As integers, so that kernels can use them as signed bytes.
+void SetLevels(const std::vector<float>& learned, HeadTables* tables) {
+  constexpr float kMostLevel = 63;
+  const float largest = std::max(std::fabs(learned.front()), std::fabs(learned.back()));
+  for (const float level : learned) {
+    tables->levels.push_back(static_cast<float>(RoundToInt(kMostLevel * level / largest)));
+  }
+  tables->step = largest / kMostLevel;
+}
+
+void SetRanges(const SideFormat& format, const HeadStatistics& head, HeadTables* tables) {
+  tables->low = KeysOf(format, head).low;
+  tables->high = KeysOf(format, head).high;
+  for (int c = 0; format.balance && c < format.dim; ++c) {
+    tables->low[c] *= tables->inverse_balance[c];
+    tables->high[c] *= tables->inverse_balance[c];
+  }
+  tables->low.resize(format.padded_dim, 0.0f);
+  tables->high.resize(format.padded_dim, 0.0f);
+}
+
 }  // namespace
 
 bool NeedsCalibration(const Side& side) {
@@ -166,8 +188,17 @@ HeadTables TablesOf(const SideFormat& format, const LayerStatistics& layer, int 
   if (format.scale_type == ScaleType::kPage && format.tunes.cal) {
     SetPageScale(format, statistics, &tables);
   }
+  if (format.head_levels) {
+    const bool keys = format.kind == SideKind::kKey;
+    SetLevels((keys ? layer.k_levels : layer.v_levels)[format.bits - 2], &tables);
+  }
+  if (format.head_range) SetRanges(format, statistics, &tables);
   if (format.planes() && !format.promotes_by_page()) SetPlanes(format, layer, statistics, &tables);
   return tables;
+}
+
+const float* LevelsOf(const SideFormat& format, const HeadTables& tables) {
+  return format.head_levels ? tables.levels.data() : format.codec->levels;
 }
 
 float GivenScale(const SideFormat& format, const HeadTables& tables) {

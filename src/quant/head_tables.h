@@ -31,6 +31,11 @@ struct HeadTables {
   std::vector<float> centres;  // [padded_dim]
   // 8-bit floats with `cal`: the scale of all pages.
   float page_scale = 0;
+  // nuqB with `cal`: integers of magnitude up to 63, ascending, the same for all heads of a layer,
+  // and one of them in half-ranges. Keys in groups of a channel: its range.
+  std::vector<float> levels;  // [2^bits]
+  float step = 0;
+  std::vector<float> low, high;  // [padded_dim]
 };
 
 // Whether a side of this recipe needs a calibration.
@@ -42,6 +47,9 @@ Recipe WithCalibration(Recipe recipe, const std::string& hash);
 // The tables of a side, keys or values. REQUIRES: the calibration fits the shape; `format` is a
 // side of it.
 HeadTables TablesOf(const SideFormat& format, const LayerStatistics& layer, int head);
+
+// The side's levels: learned ones, or those of its codec. [2^bits]
+const float* LevelsOf(const SideFormat& format, const HeadTables& tables);
 
 // The scale of 8-bit floats that a recipe gives or a calibration makes constant; 0: the page's own.
 float GivenScale(const SideFormat& format, const HeadTables& tables);

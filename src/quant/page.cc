@@ -187,7 +187,7 @@ void SealSide(const SideFormat& format, const HeadTables& tables, const float* x
   const MetaParts& meta = work.meta;
   std::fill(work.x, reinterpret_cast<float*>(work.codes), 0.0f);
   std::fill_n(work.codes, kPageTokens * format.padded_dim,
-              ZeroCode(format.codec->levels, format.bits));
+              ZeroCode(LevelsOf(format, tables), format.bits));
   ApplySteps(format, tables, x, first, descriptor->first_position, work);
   if (format.promotes_by_page()) ChoosePromoted(format, work.x, first, meta.promoted);
   HeadTables of_page;
@@ -215,6 +215,7 @@ void UnsealSide(const SideFormat& format, const HeadTables& tables, const SidePa
   if (format.head_mean) mean = tables.mean;
   HeadTables of_page;
   const HeadTables& planes = PlanesOf(format, tables, promoted.data(), &of_page);
+  const float* levels = LevelsOf(format, tables);
   Unpack(format, planes, page + part.codes_offset, codes.data());
   int outlier = 0;
   for (int t = 0; t < kPageTokens; ++t) {
@@ -222,7 +223,7 @@ void UnsealSide(const SideFormat& format, const HeadTables& tables, const SidePa
     for (int c = 0; c < format.dim; ++c) {
       const int at = format.scale_index(t, c);
       const int channel = planes.order.empty() ? c : planes.order[c];
-      row[channel] = std::fma(scales[at], format.codec->levels[codes[t * stride + c]], offsets[at]);
+      row[channel] = std::fma(scales[at], levels[codes[t * stride + c]], offsets[at]);
       if (format.grid) row[channel] *= factors[format.axis == Axis::kChannel ? t : c];
     }
     for (; outlier < format.outliers && outlier_places[outlier] / stride == t; ++outlier) {

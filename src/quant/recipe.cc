@@ -24,6 +24,11 @@ bool IsBlock(Code code) { return code >= Code::kQ8_0 && code <= Code::kNvfp4; }
 
 bool IsFloat8(Code code) { return code == Code::kE4m3 || code == Code::kE5m2; }
 
+bool UsesCal(const Side& side) {
+  const bool page_scale = IsFloat8(side.code) && side.axis == Axis::kPage;
+  return page_scale || side.code == Code::kNuq || side.mu || side.smooth || side.hi != Decimal{};
+}
+
 const SidePair& Recipe::ForLayer(int layer, int layers, bool windowed) const {
   for (auto it = overrides.rbegin(); it != overrides.rend(); ++it) {
     if (Covers(*it, layer, layers, windowed)) return it->kv;

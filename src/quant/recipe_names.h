@@ -78,6 +78,8 @@ inline constexpr TuneName kTuneNames[] = {
 };
 
 bool IsFloat8(Code code);
+// Whether anything of a side could come from a calibration by the tune `cal`.
+bool UsesCal(const Side& side);
 
 // Canonical texts: "2.5"; "u4" or "w2.5"; "/tok32" or nothing; "had:lm4/tok:norm".
 std::string DecimalText(Decimal decimal);

@@ -300,9 +300,7 @@ bool SideParser::CheckUsed(std::string_view tune, size_t at) {
 }
 
 bool SideParser::CheckCalibrated() {
-  const bool used = (IsFloat8(side_.code) && side_.axis == Axis::kPage) ||
-                    side_.code == Code::kNuq || side_.mu || side_.smooth || side_.hi != Decimal{};
-  return !side_.cal || used ||
+  return !side_.cal || UsesCal(side_) ||
          FailUnused("cal", "e4m3/page e5m2/page nuqB, hiX and the steps mu and smooth use it",
                     cal_at_);
 }

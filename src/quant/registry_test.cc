@@ -24,10 +24,15 @@ std::vector<std::string> TextsOf(const Codec& codec) {
   if (codec.code == Code::kWater) return {"w2.5/ch", "w4/ch", "w8/ch"};
   std::vector<std::string> texts = EverySide(codec);
   for (const std::string& text : KeySides(codec)) texts.push_back(text);
-  std::erase_if(texts, [](const std::string& text) {
-    // One and cal clip; rotated: see below; grids and smoothing are measured elsewhere.
+  // Ranges of a calibration clip; hiX takes its channels alone from there.
+  const auto clips = [&](const std::string& text) {
+    return text.find(":cal") != std::string::npos && codec.code != Code::kUint &&
+           text.find("/tok") == std::string::npos;
+  };
+  std::erase_if(texts, [&](const std::string& text) {
+    // One clips; rotated: see below; grids and smoothing are measured elsewhere.
     return text.starts_with("had:") || text.starts_with("smooth:") || text.starts_with("pre:") ||
-           text.ends_with(":one") || text.ends_with(":cal") || text.ends_with("/grid");
+           text.ends_with(":one") || clips(text) || text.ends_with("/grid");
   });
   return texts;
 }

@@ -37,6 +37,10 @@ Status Missing(std::string_view what) {
 // What the grammar knows and this build does not.
 Status CheckSupported(const Side& side) {
   if (side.rot) return Missing("rot");
+  if (side.cal && !UsesCal(side)) {
+    return InvalidArgument(fmt::format(
+        "'cal' was given for '{}', which takes nothing from a calibration.", CodeText(side)));
+  }
   return OkStatus();
 }
 
@@ -185,6 +189,13 @@ Status ResolveOutliers(const Side& side, SideFormat* format) {
   return OkStatus();
 }
 
+// What of nuqB comes from a calibration. Where channels are mixed, their ranges are not known.
+void ResolveLearned(const Side& side, SideFormat* format) {
+  format->head_levels = side.code == Code::kNuq && side.cal;
+  format->head_range = format->head_levels && format->kind == SideKind::kKey &&
+                       format->axis == Axis::kChannel && !format->grid && format->hadamard == 0;
+}
+
 Result<SideFormat> ResolveExact(const Side& side, SideFormat format) {
   if (side.mu || side.hadamard != kNoHadamard || side.axis != Axis::kNone) {
     return InvalidArgument(
@@ -217,6 +228,7 @@ Result<SideFormat> ResolveSide(const Side& side, SideKind kind, int dim) {
   format.scale_type = format.codec->scale_type;
   if (Status status = ResolveSteps(side, kind, &format); !status.ok()) return status;
   if (Status status = ResolveGroup(side, &format); !status.ok()) return status;
+  ResolveLearned(side, &format);
   if (side.code == Code::kWater) return ResolvePlanes(side, format);
   if (side.hi != Decimal{}) {
     if (Status status = ResolvePromoted(side, &format); !status.ok()) return status;

@@ -199,6 +199,11 @@ TEST(ResolveTest, WhatThisBuildLacksIsNamed) {
     ExpectRefused(side, SideKind::kKey, 64, StatusCode::kUnimplemented, name);
   };
   expect("'rot'", [](Side& s) { s.rot = true; });
+  Side side = SideOf(Code::kUint, 4, Axis::kToken);
+  side.cal = true;
+  ExpectRefused(side, SideKind::kKey, 64, StatusCode::kInvalidArgument, "nothing from a calib");
+  side.mu = true;
+  EXPECT_TRUE(ResolveSide(side, SideKind::kKey, 64)->head_mean);
 }
 
 TEST(RegistryTest, RowsAreDistinctAndFound) {

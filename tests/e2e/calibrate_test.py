@@ -46,7 +46,7 @@ class CalibrateTest(unittest.TestCase):
         said = json.loads(self.succeeds("calibrate", "-m", STORIES, "-o", path, "--json"))
         calibration = json.loads(path.read_text(encoding="utf-8"))
         self.assertEqual((calibration["format"], calibration["version"]),
-                         ("shorthand calibration", 2))
+                         ("shorthand calibration", 3))
         self.assertEqual(calibration["source"], "built-in probe")
         self.assertEqual((calibration["tokens"], said["tokens"]), (128, 128))
         self.assertEqual([len(layer["heads"]) for layer in calibration["layers"]], [4] * 5)
@@ -55,6 +55,14 @@ class CalibrateTest(unittest.TestCase):
             for head in layer["heads"]:
                 self.assertEqual((len(head["k_spread"]), len(head["q_rms"])), (8, 8))
                 self.assertTrue(all(x > 0 for x in head["k_spread"] + head["q_rms"]))
+                for keys in (head["keys"], head["keys_before_rope"]):
+                    for low, high in (("min", "low"), ("low", "mean"), ("mean", "high"),
+                                      ("high", "max")):
+                        self.assertEqual(len(keys[low]), 8)
+                        self.assertTrue(all(a <= b for a, b in zip(keys[low], keys[high])))
+                self.assertGreater(head["v_max"], 0)
+            for levels in (layer["k_levels"], layer["v_levels"]):
+                self.assertEqual([len(of_bits) for of_bits in levels], [4, 8, 16])
             self.assertEqual((layer["k_noise"], layer["v_noise"]), ([], []))  # one page
         rows = self.evaluates("--kv", "4bit", "--calibration", path)
         self.assertTrue(rows[0]["canonical"].endswith(",cal=" + said["hash"]))
@@ -93,8 +101,10 @@ class CalibrateTest(unittest.TestCase):
         text = path.read_text(encoding="utf-8")
         path.write_text(text[:-100], encoding="utf-8")
         self.refuses(1, "cut off", *eval_with, path)
-        path.write_text(text.replace('"version":2', '"version":9'), encoding="utf-8")
-        self.refuses(1, "version 9", *eval_with, path)
+        for version in (1, 9):
+            path.write_text(text.replace('"version":3', f'"version":{version}'), encoding="utf-8")
+            self.refuses(1, f"version {version}, this build reads version 3; make it anew",
+                         *eval_with, path)
         shorter = json.loads(text)
         del shorter["layers"][0]
         path.write_text(json.dumps(shorter), encoding="utf-8")
