@@ -8,10 +8,12 @@
 #include <limits>
 
 #include "attention/error_bound.h"
+#include "attention/integer_path.h"
 #include "attention/reference.h"
 #include "cache/testing.h"
 #include "quant/every_side.h"
 #include "quant/head_tables.h"
+#include "quant/page_test_util.h"
 
 namespace shorthand {
 namespace {
@@ -29,9 +31,9 @@ class Attention : public ::testing::Test {
 // A cache under test beside an exact one that is fed the same.
 class Pair {
  public:
-  Pair(const TestModel& model, const std::string& recipe)
+  Pair(const TestModel& model, const std::string& recipe, const Calibration* calibration = nullptr)
       : model_(model),
-        cache_(OpenCache(model.shape(), recipe)),
+        cache_(OpenCache(model.shape(), recipe, 0, calibration)),
         exact_(OpenCache(model.shape(), "f16")) {}
 
   SequenceId Create() { return exact_->Create(), cache_->Create(); }
@@ -141,6 +143,52 @@ TEST_F(Attention, EveryFormat) {
         pair.Feed(pair.Create(), 200, 140, fmt::format("{} d {}", recipe, dim));
       }
     }
+  }
+}
+
+// Means, factors, channels and levels that are nothing like the neutral ones.
+TEST_F(Attention, TablesOfACalibration) {
+  const TestModel model(TestShape(1, 1, 2, 64));
+  Calibration calibration = NeutralCalibration(model.shape());
+  LayerStatistics& layer = calibration.layers[0];
+  HeadStatistics& head = layer.heads[0];
+  for (int c = 0; c < 64; ++c) {
+    const bool loud = c == 1 || c == 32;
+    head.k_spread[c] = static_cast<float>(loud ? 3 : 1 + c % 3);
+    head.q_rms[c] = static_cast<float>(1 + c % 7);
+    KeyRange& keys = head.keys;
+    keys.mean[c] = static_cast<float>(loud ? 6 : c % 4 - 1);
+    keys.low[c] = keys.min[c] = loud ? 0 : -2.5f;
+    keys.high[c] = keys.max[c] = loud ? 12 : 2.5f + static_cast<float>(c % 2);
+  }
+  head.v_max = 3;
+  layer.k_levels[2] = {-.9f, -.8f, -.7f, -.6f, -.4f, -.3f, -.2f, -.1f,
+                       0,    .1f,  .2f,  .3f,  .4f,  .5f,  .7f,  .9f};
+  layer.v_levels[0] = {-1, -.3f, .4f, .9f};
+  for (const char* recipe :
+       {"k=mu:u8/tok:cal,v=u8/tok", "k=mu:smooth:had:lm4/tok:cal,v=nuq2/tok:cal",
+        "k=smooth:u4/ch:cal,v=nuq2/tok32:cal", "k=u2/ch:cal:hi25,v=e4m3/page:cal",
+        "k=bal:had:u3/ch:cal:hi25,v=nuq2/ch:cal:out1", "k=nuq4/ch:cal,v=nuq2/grid:cal",
+        "k=bal:nuq4/ch32:cal:out1,v=u8/tok", "k=mu:had:e5m2/page:cal,v=had:e4m3/page:cal"}) {
+    Pair pair(model, recipe, &calibration);
+    pair.Feed(pair.Create(), 300, 140, recipe);
+  }
+}
+
+// What the integer kernels read, and what is unsealed.
+TEST(AttentionPaths, OfSidesWithACalibration) {
+  const auto usable = [](const char* text, SideKind kind) {
+    const SideFormat format = ResolveText(text, kind, 128);
+    return IntegerPath(format, NeutralTables(format)).usable();
+  };
+  for (const char* text : {"u2/ch:cal:hi12.5", "u4/ch:mse:cal:hi40", "mu:u4/tok:cal",
+                           "smooth:u4/tok:cal", "mu:smooth:had:lm4/tok:cal", "nuq4/ch:cal"}) {
+    EXPECT_TRUE(usable(text, SideKind::kKey)) << text;
+  }
+  EXPECT_TRUE(usable("nuq3/tok:cal", SideKind::kValue));
+  for (const char* text : {"u2/ch:hi12.5", "u2/ch32:cal:hi12.5", "smooth:u4/tok", "pre:nuq4/ch:cal",
+                           "nuq4/ch:cal:out1", "e4m3/page:cal"}) {
+    EXPECT_FALSE(usable(text, SideKind::kKey)) << text;
   }
 }
 

@@ -36,12 +36,15 @@ inline Shape TestShape(int layers, int kv_heads, int group_heads, int dim, int w
   return shape;
 }
 
+// `calibration`: null for the neutral one.
 inline std::unique_ptr<Cache> OpenCache(const Shape& shape, const std::string& recipe,
-                                        uint64_t budget_bytes = 0) {
+                                        uint64_t budget_bytes = 0,
+                                        const Calibration* calibration = nullptr) {
   auto parsed = Recipe::Parse(recipe);
   EXPECT_TRUE(parsed.ok()) << parsed.status().message();
-  const Calibration calibration = NeutralCalibration(shape);
-  auto cache = Cache::Open(shape, *parsed, {budget_bytes, &calibration});
+  const Calibration neutral = NeutralCalibration(shape);
+  if (calibration == nullptr) calibration = &neutral;
+  auto cache = Cache::Open(shape, *parsed, {budget_bytes, calibration});
   EXPECT_TRUE(cache.ok()) << recipe << ": " << cache.status().message();
   return cache.ok() ? *std::move(cache) : nullptr;
 }

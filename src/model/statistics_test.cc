@@ -92,17 +92,17 @@ TEST(StatisticsTest, RopeIsTakenBack) {
 }
 
 // Values that take eight places between -1 and 1 of their token, which levels of 3 bits can have.
-// Every tenth token is ten times as loud: its weight, not its places.
+// Every tenth token is eight times as loud: its weight, not its places.
 TEST(StatisticsTest, LevelsOfValues) {
   const float places[] = {-1, -0.5f, -0.25f, 0, 0.2f, 0.4f, 0.6f, 1};
   const auto layers = Gathered(OneHead(), 512, [&](AttentionInput, int t, int c) {
-    return places[c] * (t % 10 == 0 ? 10 : 1);
+    return places[c] * (t % 10 == 0 ? 8.0f : 1.0f);
   });
   ASSERT_TRUE(layers.ok());
   const LearnedLevels& levels = (*layers)[0].v_levels;
   ASSERT_EQ(levels[0].size(), 4u);
   ASSERT_EQ(levels[2].size(), 16u);
-  EXPECT_EQ((*layers)[0].heads[0].v_max, 10);
+  EXPECT_EQ((*layers)[0].heads[0].v_max, 8);
   // -1 lies furthest from the mean and is an outlier in every token: the others lie between -.5 and
   // 1, with the middle .25 and the half-range .75.
   for (int i = 1; i < 8; ++i) {

@@ -17,10 +17,10 @@ namespace {
 constexpr int64_t kErrorTokens = 1000;
 constexpr uint64_t kQueryStream = uint64_t{1} << 40;
 
-std::string PathOf(const SideFormat& side) {
+std::string PathOf(const SideFormat& side, const HeadTables& tables) {
   if (side.exact) return "exact";
   if (!side.plain()) return "unsealed";
-  return IntegerPath(side).usable() ? "integer" : "generic";
+  return IntegerPath(side, tables).usable() ? "integer" : "generic";
 }
 
 const LayerFormat& FirstLayer(const Cache& cache) {
@@ -126,8 +126,15 @@ Result<double> CacheLane::SecondsPerLayer() {
   return seconds / runs / layers();
 }
 
-std::string CacheLane::k_path() const { return PathOf(FirstLayer(*cache_).k); }
-std::string CacheLane::v_path() const { return PathOf(FirstLayer(*cache_).v); }
+std::string CacheLane::k_path() const {
+  const LayerFormat& layer = FirstLayer(*cache_);
+  return PathOf(layer.k, layer.k_tables.front());
+}
+
+std::string CacheLane::v_path() const {
+  const LayerFormat& layer = FirstLayer(*cache_);
+  return PathOf(layer.v, layer.v_tables.front());
+}
 
 PeerType CacheLane::peer() const {
   constexpr double kQ8FromBits = 6;
