@@ -51,7 +51,7 @@ std::vector<Preset> MakePresets() {
       {"kivi2", "k=u2/ch32,v=u2/tok32,recent=128", kKivi},
       {"kvquant4", "k=pre:nuq4/ch:out1,v=nuq4/tok:out1,sink=1", kKvQuant},
       {"kvquant3", "k=pre:nuq3/ch:out1,v=nuq3/tok:out1,sink=1", kKvQuant},
-      {"kvquant2", "k=pre:nuq2/ch:out1,v=nuq2/tok:out1,sink=1", kKvQuant},
+      {"kvquant2", "k=pre:nuq2/ch:cal:out1,v=nuq2/tok:cal:out1,sink=1", "KVQuant, arXiv 2401.18079"},
       {"quarot4", "kv=had:u4/tok:clip0.95", "QuaRot's cache, arXiv 2404.00456"},
       {"qserve4", "k=smooth:u4/tok,v=u4/tok", "QServe's cache, arXiv 2405.04532"},
       {"turbo4", "kv=had:lm4/tok:norm", kTurbo},

@@ -41,7 +41,7 @@ const std::map<std::string, std::string>& Expected() {
       {"kivi2", "k=u2/ch32,v=u2/tok32,recent=128"},
       {"kvquant4", "k=pre:nuq4/ch:out1,v=nuq4/tok:out1,sink=1"},
       {"kvquant3", "k=pre:nuq3/ch:out1,v=nuq3/tok:out1,sink=1"},
-      {"kvquant2", "k=pre:nuq2/ch:out1,v=nuq2/tok:out1,sink=1"},
+      {"kvquant2", "k=pre:nuq2/ch:cal:out1,v=nuq2/tok:cal:out1,sink=1"},
       {"quarot4", "kv=had:u4/tok:clip0.95"},
       {"qserve4", "k=smooth:u4/tok,v=u4/tok"},
       {"turbo4", "kv=had:lm4/tok:norm"},

@@ -35,10 +35,18 @@ TEST(RecipeDescribeTest, SaysWhatIsStored) {
 
 TEST(RecipeDescribeTest, NamesStepsAndTunes) {
   EXPECT_EQ(Words("kvquant2"),
-            "Keys as they are before RoPE, in 2-bit range-normalised normal-float levels, one "
-            "scale and offset per channel and page of 128 tokens, 1 % outliers exact; values in "
-            "2-bit range-normalised normal-float levels, one scale and offset per token, 1 % "
-            "outliers exact; the first token exact; the page being written exact.");
+            "Keys as they are before RoPE, in 2-bit learned levels, one scale and offset per "
+            "channel and page of 128 tokens, statistics from calibration, 1 % outliers exact; "
+            "values in 2-bit learned levels, one scale and offset per token, statistics from "
+            "calibration, 1 % outliers exact; the first token exact; the page being written "
+            "exact.");
+  EXPECT_EQ(Words("k=nuq4/ch:out1,v=f16"),
+            "Keys in 4-bit range-normalised normal-float levels, one scale and offset per channel "
+            "and page of 128 tokens, 1 % outliers exact; values in f16; the page being written "
+            "exact.");
+  EXPECT_EQ(Words("k=mu:u4/tok:cal,v=f16"),
+            "Keys less the mean of the head, in 4 bits, one scale and offset per token, statistics "
+            "from calibration; values in f16; the page being written exact.");
   EXPECT_EQ(Words("kv=e4m3/page:one"),
             "Keys and values as 8-bit floats (e4m3), scale 1; the page being written exact.");
   EXPECT_EQ(Words("k=mu:had:lm3/tok:ub,v=u4/tok:clip0.95"),
