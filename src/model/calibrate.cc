@@ -127,7 +127,7 @@ Result<Calibration> Calibrate(Model& model, std::span<const Token> tokens,
                              .layers = *std::move(layers)};
   failure = noise.Measure(model, &calibration);
   if (!failure.ok()) return failure;
-  return calibration;
+  return Calibration::Parse(calibration.ToText());  // as whoever reads its file has it
 }
 
 }  // namespace shorthand

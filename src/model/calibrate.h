@@ -27,7 +27,7 @@ struct CalibrateOptions {
   std::function<void(double)> on_progress = {};  // the share that is done; may be empty
 };
 
-// Whole pages of 128 tokens are used, a rest is not.
+// Whole pages of 128 tokens are used, a rest is not. Numbers are rounded as the text form has them.
 // Errors: kInvalidArgument for too few tokens; kOutOfRange for more than the model's context;
 // kDataLoss for statistics that are not finite, naming the layer; those of Model::Forward and
 // AttentionNoise.

@@ -80,9 +80,9 @@ TEST_F(CalibrateTest, SpreadsAndMagnitudes) {
           }
         }
         const HeadStatistics& head = calibration->layers[l].heads[h];
-        // The f16 cache rounds a few keys otherwise where chunks are others.
-        EXPECT_NEAR(head.k_spread[c], std::sqrt(variance), 1e-4 * std::sqrt(variance));
-        EXPECT_NEAR(head.q_rms[c], std::sqrt(squares), 1e-4 * std::sqrt(squares));
+        // The f16 cache rounds a few keys otherwise where chunks are others; five digits are kept.
+        EXPECT_NEAR(head.k_spread[c], std::sqrt(variance), 2e-4 * std::sqrt(variance));
+        EXPECT_NEAR(head.q_rms[c], std::sqrt(squares), 2e-4 * std::sqrt(squares));
       }
     }
   }
@@ -123,7 +123,7 @@ TEST_F(CalibrateTest, TheProbeIsTheSameFromTheFolder) {
   const ProbeOptions options = {.model_path = path_, .folder = folder};
   const auto made = ProbeModel(*model_, options), kept = ProbeModel(*model_, options);
   ASSERT_TRUE(made.ok() && kept.ok());
-  EXPECT_EQ(made->Hash(), kept->Hash());
+  EXPECT_EQ(*made, *kept);
   EXPECT_EQ(made->source, "built-in probe");
 }
 
