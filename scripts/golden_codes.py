@@ -105,7 +105,7 @@ def least_error(f, x, low, high, lanes, encode):
 
 
 def fma(a, b, c):
-    """Exact in double for f16 scales and offsets and integer levels: one rounding."""
+    """One rounding, where the product is exact in double and the sum nearly so."""
     return f32(a * b + c)
 
 
@@ -124,19 +124,32 @@ def encode_between(f, x, low, high):
 
 
 def encode_water(x, bits):
-    """Minimum and maximum; at 2 and 3 bits the range with the least squared error."""
-    def code(ratio):
-        top, low, high = (1 << bits) - 1, min(x), max(x)
-        if ratio != 1:
-            middle, half = f32(f32(low + high) / 2), f32(f32(f32(high - low) / 2) * f32(ratio))
-            low, high = f32(middle - half), f32(middle + half)
-        s, z = f16(f32(f32(high - low) / top)), f16(low)
-        codes = [0 if s == 0 else max(0, min(top, rne(f32(f32(v - z) / s)))) for v in x]
-        errors = [f32(v - f32(s * c + z)) for v, c in zip(x, codes)]
-        return total([f32(e * e) for e in errors], False), codes, s, z
+    """Minimum and maximum; at 2 and 3 bits two lines fitted to the codes of the one before."""
+    top, low, high, n = (1 << bits) - 1, min(x), max(x), len(x)
+    if bits < 4:
+        ratio = {2: .65, 3: .82}[bits]
+        middle, half = f32(f32(low + high) / 2), f32(f32(f32(high - low) / 2) * f32(ratio))
+        low, high = f32(middle - half), f32(middle + half)
+    s, z = f32(f32(high - low) / top), low
 
-    ratios = (1, .9, .8, .7, .6, .5) if bits < 4 else (1,)
-    return min(map(code, ratios), key=lambda coded: coded[0])[1:]
+    def by_token(terms, add=lambda s, v: f32(s + v)):
+        lanes = [0.] * 16
+        for t, term in enumerate(terms, 128 - n):
+            lanes[t % 16] = add(lanes[t % 16], term)
+        return total(lanes, True)
+
+    for _ in range(2 if bits < 4 else 0):
+        inverse = f32(1 / s) if s > 0 else 0.
+        start = f32(0 - f32(z * inverse))
+        c = [max(0, min(top, rne(fma(v, inverse, start)))) for v in x]
+        sx, sc, scc = by_token(x), by_token(c), by_token([k * k for k in c])
+        sxc = by_token(list(zip(x, c)), lambda s, vk: fma(*vk, s))
+        covariance, variance = f32(f32(n * sxc) - f32(sx * sc)), f32(f32(n * scc) - f32(sc * sc))
+        if covariance > 0 and variance > 0:
+            s = f32(covariance / variance)
+            z = f32(f32(sx - f32(s * sc)) / n)
+    s, z = f16(s), f16(z)
+    return [0 if s == 0 else max(0, min(top, rne(f32(f32(v - z) / s)))) for v in x], s, z
 
 
 def encode_signed(f, x, lanes):

@@ -1,9 +1,11 @@
-// The clip of least squared error, which the tune `mse` asks for. docs/formats/uniform.md
+// Ranges of least squared error: the clip that the tune `mse` asks for, docs/formats/uniform.md,
+// and where the fit of wN begins, docs/formats/planes.md.
 //
 // Thread-safety: pure functions.
 #ifndef SHORTHAND_QUANT_CLIP_SEARCH_H_
 #define SHORTHAND_QUANT_CLIP_SEARCH_H_
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -21,6 +23,11 @@ inline std::span<const float> ClipRatios(int bits) {
   if (bits == 4) return kMiddle;
   return kFine;
 }
+
+// wN: the part of a group's range that codes of so many bits span before scale and offset are
+// fitted to them, and how often that is done. 1: they are not.
+inline constexpr std::array<float, 9> kFirstRatios = {1, 1, .65f, .82f, 1, 1, 1, 1, 1};
+inline constexpr int kFitRounds = 2;
 
 // A range narrowed about its middle.
 inline ValueRange Narrowed(ValueRange range, float ratio) {

@@ -20,23 +20,28 @@ GroupScale EncodeSignedGroup(const Group& group, int bits, float top_value) {
   return {scale};
 }
 
+GroupScale EncodeUnsignedLeastError(const Group& group, int bits) {
+  return EncodeLeastError(
+      group, bits, UnsignedLevels(), ClippedRange(group, 1),
+      [&](ValueRange range) { return EncodeUnsignedGroup(group, bits, range); });
+}
+
 }  // namespace
 
 GroupScale EncodeUnsignedGroup(const Group& group, int bits, ValueRange range) {
+  const auto top = static_cast<float>((1 << bits) - 1);
+  return EncodeUnsignedBy(group, bits, {(range.high - range.low) / top, range.low});
+}
+
+GroupScale EncodeUnsignedBy(const Group& group, int bits, GroupScale exact) {
   const int top = (1 << bits) - 1;
-  const float scale = RoundToFiniteF16((range.high - range.low) / static_cast<float>(top));
-  const float offset = RoundToFiniteF16(range.low);
+  const float scale = RoundToFiniteF16(exact.scale);
+  const float offset = RoundToFiniteF16(exact.offset);
   for (int i = 0; i < group.n; ++i) {
     const int code = scale == 0 ? 0 : RoundToRange((group.x[i] - offset) / scale, 0, top);
     group.codes[i] = static_cast<uint8_t>(code);
   }
   return {scale, offset};
-}
-
-GroupScale EncodeUnsignedLeastError(const Group& group, int bits) {
-  return EncodeLeastError(
-      group, bits, UnsignedLevels(), ClippedRange(group, 1),
-      [&](ValueRange range) { return EncodeUnsignedGroup(group, bits, range); });
 }
 
 void EncodeUnsigned(const SideFormat& format, const float* x, int first, CodedSide out) {

@@ -13,9 +13,9 @@ namespace shorthand {
 // codec_uniform.cc: uB min/max with offset, iB absmax.
 void EncodeUnsigned(const SideFormat& format, const float* x, int first, CodedSide out);
 void EncodeSigned(const SideFormat& format, const float* x, int first, CodedSide out);
-// One group of uB, between `range` or with the clip of least squared error.
+// One group of uB: between the ends of `range`, or with a scale and offset yet to be rounded.
 GroupScale EncodeUnsignedGroup(const Group& group, int bits, ValueRange range);
-GroupScale EncodeUnsignedLeastError(const Group& group, int bits);
+GroupScale EncodeUnsignedBy(const Group& group, int bits, GroupScale exact);
 
 // codec_water.cc: wN, channels with widths of their own.
 void EncodeWater(const SideFormat& format, const float* x, int first, CodedSide out);

@@ -2,7 +2,10 @@
 // precision.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -86,6 +89,55 @@ TEST(TunesTest, LeastErrorIsNeverAboveThatOfTheWholeRange) {
       };
       EXPECT_LE(error(":mse"), error("") * (1 + 1e-6)) << code << group;
     }
+  }
+}
+
+// docs/formats/planes.md: eight tokens behind 120 sinks.
+TEST(TunesTest, LinesFittedToCodesByHand) {
+  const std::vector<float> group = {0, 0, 0, 1, 1, 2.5f, 3, 4};
+  const std::vector<float> codes = {0, 0, 0, 1, 1, 2, 3, 3};
+  std::vector<float> x(static_cast<size_t>(kPageTokens) * 8, 100.0f);
+  for (int t = 0; t < 8; ++t) std::fill_n(x.end() - 8 * (8 - t), 8, group[t]);
+  const SealedSide sealed(ResolveText("w2/ch", SideKind::kKey, 8), x, 120);
+  const std::vector<float> read = sealed.Unsealed();
+  for (int t = 0; t < 8; ++t) {
+    EXPECT_NEAR(read[(120 + t) * 8], 1.1848f * codes[t] - .0435f, .002) << t;
+  }
+}
+
+// The errors in docs/formats/planes.md, per value of variance 1.
+TEST(TunesTest, LinesFittedToCodesLeaveLessThanTheBestClip) {
+  constexpr int kDim = 256;
+  const std::vector<float> normal = Normals(kDim, 5);
+  std::vector<float> laplace = Normals(kDim, 6);
+  std::mt19937 random(7);
+  std::exponential_distribution<float> exponential(std::sqrt(2.0f));
+  for (float& v : laplace) v = RoundToF16(std::copysign(exponential(random), v));
+  const auto error = [&](const std::string& text, int bits, const std::vector<float>& x) {
+    const SideFormat format = ResolveText(text, SideKind::kKey, kDim);
+    HeadTables tables;
+    if (format.planes()) {
+      tables.order.resize(kDim);
+      std::iota(tables.order.begin(), tables.order.end(), uint16_t{0});
+      tables.widths.assign(kDim / 4, static_cast<uint8_t>(bits));
+    }
+    std::vector<float> off = SealedSide(format, tables, x, 0).Unsealed();
+    for (size_t i = 0; i < x.size(); ++i) off[i] -= x[i];
+    return Product(off, off, 0, kPageTokens * kDim) / (kPageTokens * kDim);
+  };
+  struct Case {
+    int bits;
+    const std::vector<float>& x;
+    double clipped, fitted;
+  };
+  for (const Case& c : {Case{2, normal, .119, .115}, Case{3, normal, .0341, .0334},
+                        Case{2, laplace, .186, .178}, Case{3, laplace, .0572, .0562}}) {
+    const std::string bits = std::to_string(c.bits);
+    const double clipped = error("u" + bits + "/ch:mse", c.bits, c.x);
+    const double fitted = error("w" + bits + "/ch", c.bits, c.x);
+    EXPECT_NEAR(clipped / c.clipped, 1, .05);
+    EXPECT_NEAR(fitted / c.fitted, 1, .05);
+    EXPECT_LT(fitted, clipped);
   }
 }
 

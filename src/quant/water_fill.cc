@@ -12,7 +12,7 @@ namespace {
 constexpr int kWidths = static_cast<int>(std::size(kQuadWidths));
 
 // water_fill_test measures them.
-constexpr std::array<double, kWidths> kGaussianErrors = {.121,   .0346,   .0101,
+constexpr std::array<double, kWidths> kGaussianErrors = {.115,   .0334,   .0101,
                                                          .00236, .000571, .0000349};
 
 // What one bit of the step from the n-th width to the next takes away.

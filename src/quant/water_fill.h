@@ -17,7 +17,7 @@ namespace shorthand {
 inline constexpr int kQuadWidths[] = {2, 3, 4, 5, 6, 8};
 
 // Mean squared error of groups of 128 Gaussians of variance 1 in `bits` bits: minimum and maximum
-// at 4 bits and above, clipped by squared error at 2 and 3.
+// at 4 bits and above, fitted to the codes at 2 and 3.
 // REQUIRES: `bits` is one of kQuadWidths.
 double GaussianError(int bits);
 
