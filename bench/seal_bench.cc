@@ -47,6 +47,14 @@ LayerFormat LayerOf(const std::string& side, SideKind kind) {
   return layer;
 }
 
+// Of the neutral calibration, if the side needs tables.
+HeadTables NeutralTables(const SideFormat& side) {
+  if (!NeedsCalibration(side.tunes)) return {};
+  Shape shape;
+  shape.layers.push_back({.query_heads = 1, .kv_heads = 1, .k_dim = kDim, .v_dim = kDim});
+  return TablesOf(side, NeutralCalibration(shape).layers[0], 0);
+}
+
 std::vector<float> Rows(int rows) {
   std::vector<float> x(static_cast<size_t>(rows) * kHeads * kDim);
   for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i % 1009));
@@ -72,7 +80,8 @@ void BenchSeal(benchmark::State& state, const SealCase& c) {
   uint8_t* values = exact.get() + rows.ValueOffset(kPageTokens);
   rows.WriteValues(values, 0, kPageTokens, x.data(), kDim);
 
-  const SealJob job = SealJobOf(side, {}, 0).value_or(SealJob{});
+  const HeadTables tables = NeutralTables(side);
+  const SealJob job = SealJobOf(side, tables, 0).value_or(SealJob{});
   const Memory scratch = Allocate(c.table != nullptr ? SealScratchFloats(job) * sizeof(float)
                                                      : SealScratchBytes(side));
   std::vector<float> read(static_cast<size_t>(kPageTokens) * kDim);
@@ -88,7 +97,7 @@ void BenchSeal(benchmark::State& state, const SealCase& c) {
       } else {
         rows.ReadValues(values, kPageTokens, read.data());
       }
-      SealSide(side, {}, read.data(), 0, part, page.get(), &descriptor, scratch.get());
+      SealSide(side, tables, read.data(), 0, part, page.get(), &descriptor, scratch.get());
     }
     benchmark::DoNotOptimize(page.get());
     benchmark::ClobberMemory();
@@ -118,25 +127,32 @@ void BenchWrite(benchmark::State& state, const KernelTable* table, SideKind kind
       (CpuSeconds() - start) * 1e9 / (static_cast<double>(state.iterations()) * x.size());
 }
 
+// Of keys alone.
+constexpr const char* kKeySides[] = {"w6/ch",   "w5/ch",         "w4/ch",         "w3/ch",
+                                     "w2.6/ch", "bal:had:u8/ch", "mu:had:lm4/tok"};
 // Sides of the presets, then every family, with and without steps; last what has no kernel.
 constexpr const char* kSides[] = {
     "u8/ch",         "had:i8/tok",     "u4/ch",     "had:lm4/tok", "u3/ch",     "had:lm3/tok",
     "rn2/ch",        "had:lm2/tok",    "u4/tok",    "u4/tok32",    "u4/tok64",  "u4/tok:clip0.9",
     "i8/tok",        "i8/ch",          "u2/ch32",   "u5/tok",      "u6/ch",     "had:u4/tok",
     "rn4/tok",       "nf4/tok",        "nf4/tok64", "lm4/tok",     "lm4/ch",    "lm3/tok32",
-    "had:lm3/tok32", "mu:had:lm4/tok", "had:u4/ch", "e4m3/page",   "e5m2/page", "q8_0",
+    "had:lm3/tok32", "had:lm4/tok:ub", "had:u4/ch", "e4m3/page",   "e5m2/page", "q8_0",
     "q5_1",          "q5_0",           "q4_1",      "q4_0",        "had:q4_0"};
 constexpr const char* kSidesOfCodecs[] = {"iq4_nl", "mxfp4", "nvfp4"};
 
-void RegisterSeal(const std::string& side, const std::string& name, const KernelTable* table) {
+void RegisterKeys(const std::string& side, const std::string& name, const KernelTable* table) {
   benchmark::RegisterBenchmark(("seal_k/" + side + "/" + name).c_str(), BenchSeal,
                                SealCase{side, SideKind::kKey, table});
-  if (side.substr(0, 2) == "mu") return;
+}
+
+void RegisterSeal(const std::string& side, const std::string& name, const KernelTable* table) {
+  RegisterKeys(side, name, table);
   benchmark::RegisterBenchmark(("seal_v/" + side + "/" + name).c_str(), BenchSeal,
                                SealCase{side, SideKind::kValue, table});
 }
 
 void RegisterTarget(const std::string& name, const KernelTable* table) {
+  for (const char* side : kKeySides) RegisterKeys(side, name, table);
   for (const char* side : kSides) RegisterSeal(side, name, table);
   if (table == nullptr) return;
   for (const int run : {1, 16, 128}) {

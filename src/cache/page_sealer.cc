@@ -15,6 +15,8 @@ std::optional<SealRule> RuleOf(Code code) {
   switch (code) {
     case Code::kUint:
       return SealRule::kUnsigned;
+    case Code::kWater:
+      return SealRule::kWater;
     case Code::kInt:
       return SealRule::kSigned;
     case Code::kNf:
@@ -56,7 +58,7 @@ size_t ScratchBytes(const LayerFormat& format) {
 
 std::optional<SealJob> SealJobOf(const SideFormat& side, const HeadTables& tables,
                                  int first_token) {
-  if (side.exact || !side.plain() || side.planes() || side.head_levels) return std::nullopt;
+  if (side.exact || !side.plain() || side.promoted > 0 || side.head_levels) return std::nullopt;
   const std::optional<SealRule> rule = RuleOf(side.code);
   if (!rule) return std::nullopt;
   SealJob job = {};
@@ -64,6 +66,13 @@ std::optional<SealJob> SealJobOf(const SideFormat& side, const HeadTables& table
   job.key = side.kind == SideKind::kKey;
   job.per_channel = side.axis == Axis::kChannel;
   job.mean = side.mean;
+  if (side.planes()) {
+    job.order = tables.order.data();
+    job.widths = tables.widths.data();
+    job.plane_lines = side.plane_lines;
+    job.first_ratios = kFirstRatios.data();
+    job.fit_rounds = kFitRounds;
+  }
   job.factors = side.balance ? tables.inverse_balance.data() : nullptr;
   job.page_scale = GivenScale(side, tables);
   job.means = side.head_mean ? tables.mean.data() : nullptr;

@@ -5,6 +5,7 @@
 #define SHORTHAND_KERNELS_SEAL_INL_H_
 
 #include "kernels/seal_codes-inl.h"
+#include "kernels/seal_planes-inl.h"
 #include "kernels/seal_scales-inl.h"
 
 namespace shorthand {
@@ -28,6 +29,8 @@ inline void ChooseUnits(const SealJob& job, const SealView& view, const Coder& c
         return UnitsFromSquares(job, DotOf(view, s.x, s.x, g, at),
                                 static_cast<float>(span.end - span.begin), i, s);
       }
+      case SealRule::kWater:
+        return FitPlaces(job, view, RangeOf(job, ExtremesOf(view, s.x, g, at)), mask, at, s);
       default: {
         const Extremes range = RangeOf(job, ExtremesOf(view, s.x, g, at));
         if constexpr (requires(U32 code) { coder.Level(code); }) {
@@ -48,6 +51,9 @@ inline void SealScales(const SealJob& job, const SealView& view, const Coder& co
   ChooseUnits(job, view, coder, scales, s);
   const CodeTask task = {
       s.x, s.offsets, s.units, s.inverses, job.bits, job.zero_code * 0x01010101u, codes};
+  if constexpr (requires { coder.OfWidth(0); }) {
+    if (job.widths != nullptr) return CodePlanes(job, view, task, coder, scales);
+  }
   CodeScales(view, task, coder, scales);
   if (job.rule != SealRule::kLloydMax) return;
   ForEachScales(view, scales,
@@ -57,6 +63,13 @@ inline void SealScales(const SealJob& job, const SealView& view, const Coder& co
 inline void WriteHalves(const uint16_t* from, int count, uint8_t** to) {
   __builtin_memcpy(*to, from, count * sizeof(uint16_t));
   *to += count * sizeof(uint16_t);
+}
+
+// Lines of codes that no quad takes.
+inline void ClearLines(const SealJob& job, uint8_t* codes) {
+  int lines = 0;
+  for (int quad = 0; quad < job.padded_dim / kQuad; ++quad) lines += job.widths[quad];
+  for (int i = lines * kLine; i < job.plane_lines * kLine; ++i) codes[i] = 0;
 }
 
 // Mean, scales and offsets in the order of docs/formats/page.md, zeros to the end of the line.
@@ -115,6 +128,7 @@ inline SealResult SealBy(const SealJob& job, const Coder& coder, float largest_c
     SealScales(job, view, coder, scales, s, codes);
   }
   WriteMeta(job, view, s, meta);
+  if (job.widths != nullptr) ClearLines(job, codes);
   return result;
 }
 
@@ -127,6 +141,7 @@ SealResult Seal(const SealJob& job, const void* exact, uint8_t* meta, uint8_t* c
   switch (job.rule) {
     case SealRule::kUnsigned:
     case SealRule::kSigned:
+    case SealRule::kWater:
       return seal(UniformCoder(job));
     case SealRule::kBlockMinimum:
     case SealRule::kBlockCentred:

@@ -1,8 +1,8 @@
 // What the sealing kernel is told about one side of a page: a format, reduced to plain numbers.
 //
-// The rules are those of docs/formats/uniform.md, table.md, ggml.md and fp8.md, the bytes those of
-// the codecs in src/quant. Only <cstddef> and <cstdint> are included here: target files may include
-// this header. Thread-safety: plain data.
+// The rules are those of docs/formats/uniform.md, planes.md, table.md, ggml.md and fp8.md, the
+// bytes those of the codecs in src/quant. Only <cstddef> and <cstdint> are included here: target
+// files may include this header. Thread-safety: plain data.
 #ifndef SHORTHAND_KERNELS_SEAL_H_
 #define SHORTHAND_KERNELS_SEAL_H_
 
@@ -14,6 +14,7 @@ namespace shorthand {
 // How a group's scale and offset follow from its values.
 enum class SealRule : uint8_t {
   kUnsigned,         // uB: least and largest value
+  kWater,            // wN: least and largest value, then fitted to the codes of few bits
   kSigned,           // iB: largest magnitude
   kNormalFloat,      // nfB: largest magnitude
   kLloydMax,         // lmB: root mean square, then fitted to the chosen levels
@@ -46,17 +47,25 @@ struct SealJob {
   SealFit fit;       // of kLloydMax
   float page_scale;  // kE4m3, kE5m2: the scale; 0: the page's own
   int dim;
-  int padded_dim;        // a multiple of 16
-  int bits;              // 2 3 4 5 6 8; tables up to 4
-  int group;             // channels (a multiple of 16, or all) or tokens that share a scale
-  int hadamard;          // block length, 0: none
-  int first_token;       // tokens before it take no part
-  float clip;            // of kUnsigned, kSigned, kRangeNormalised
-  const float* ratios;   // of the same: parts of the range that are tried for the least error
-  int ratio_count;       // 0: none is
-  float step;            // of tables: one level, in what the rule normalises by
-  const float* levels;   // [2^bits] of tables, ascending
-  const float* means;    // keys: [padded_dim] that are subtracted first; null: none
+  int padded_dim;       // a multiple of 16
+  int bits;             // 2 3 4 5 6 8; tables up to 4
+  int group;            // channels (a multiple of 16, or all) or tokens that share a scale
+  int hadamard;         // block length, 0: none
+  int first_token;      // tokens before it take no part
+  float clip;           // of kUnsigned, kSigned, kRangeNormalised
+  const float* ratios;  // of the same: parts of the range that are tried for the least error
+  int ratio_count;      // 0: none is
+  float step;           // of tables: one level, in what the rule normalises by
+  const float* levels;  // [2^bits] of tables, ascending
+  const float* means;   // keys: [padded_dim] that are subtracted first; null: none
+  // Keys in channels with widths of their own, docs/formats/planes.md; else null and 0.
+  const uint16_t* order;  // [padded_dim] the channel at each place
+  const uint8_t* widths;  // [padded_dim / 4] bits of each quad of places
+  int plane_lines;        // of codes, in a page
+  // kWater: [9] the part of the range that codes of so many bits span before scales are fitted to
+  // them; 1: they are not. How often that is done.
+  const float* first_ratios;
+  int fit_rounds;
   const float* factors;  // keys: [padded_dim] that multiply the channels; null: none
   uint8_t zero_code;     // what padding channels and skipped tokens hold
 };
@@ -70,8 +79,8 @@ constexpr bool HasPageScale(const SealJob& job) {
   return job.rule == SealRule::kE4m3 || job.rule == SealRule::kE5m2;
 }
 constexpr bool HasOffset(const SealJob& job) {
-  return job.rule == SealRule::kUnsigned || job.rule == SealRule::kRangeNormalised ||
-         job.rule == SealRule::kBlockMinimum;
+  return job.rule == SealRule::kUnsigned || job.rule == SealRule::kWater ||
+         job.rule == SealRule::kRangeNormalised || job.rule == SealRule::kBlockMinimum;
 }
 
 // Tokens or channels, whichever have scales, that are sealed at a time: their values stay in the

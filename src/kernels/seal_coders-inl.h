@@ -29,6 +29,12 @@ struct UniformCoder {
     high = Set(static_cast<float>(is_signed ? middle - 1 : 2 * middle - 1));
     bias = SetBits(is_signed ? middle * 0x01010101u : 0u);
   }
+  // The same from 0 up in `bits` bits.
+  UniformCoder OfWidth(int bits) const {
+    UniformCoder coder = *this;
+    coder.high = Set(static_cast<float>((1 << bits) - 1));
+    return coder;
+  }
   U32 operator()(F32 x, const Unit& unit, size_t) const {
     return Round(Min(Max(unit.Quotient(x), low), high));
   }

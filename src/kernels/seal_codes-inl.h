@@ -74,20 +74,32 @@ struct CodeTask {
   uint8_t* lines;
 };
 
+// What four positions from `position` on of a lane tile at `lane` are coded by.
+template <bool kPerLane>
+struct TileUnits {
+  Unit of[4];
+
+  TileUnits(const SealView& view, const CodeTask& task, int group, int lane, int position) {
+    const int scale = group * view.width() + (kPerLane ? lane : position);
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) {
+      const int i = scale + (kPerLane ? 0 : j);
+      of[j] = {Factor<kPerLane>(task.offsets + i), Factor<kPerLane>(task.units + i),
+               Factor<kPerLane>(task.inverses + i)};
+    }
+  }
+};
+
 // Four positions from `position` on of the lane tile at `lane`, all of one group: a tile of codes.
 template <bool kPerLane, typename Coder>
-inline U32 CodeTile(const SealView& view, const CodeTask& task, const Coder& coder, int group,
-                    int lane, int position) {
-  const int scale = group * view.width() + (kPerLane ? lane : position);
+inline U32 CodeTile(const SealView& view, const CodeTask& task, const Coder& coder,
+                    const TileUnits<kPerLane>& units, int lane, int position) {
   const size_t at = view.At(lane, position);
   U32 codes[4];
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
-    const int i = scale + (kPerLane ? 0 : j);
-    const Unit unit = {Factor<kPerLane>(task.offsets + i), Factor<kPerLane>(task.units + i),
-                       Factor<kPerLane>(task.inverses + i)};
     const size_t x_at = at + j * kLanes;
-    codes[j] = coder(Load(task.x + x_at), unit, x_at);
+    codes[j] = coder(Load(task.x + x_at), units.of[j], x_at);
   }
   const U32 even = AddBits(AddBits(codes[0], coder.bias), ShiftLeft<16>(codes[2]));
   return AddBits(even, AddBits(ShiftLeft<8>(codes[1]), ShiftLeft<24>(codes[3])));
@@ -129,7 +141,8 @@ inline void CodePart(SealView view, CodeTask task, Coder coder, Span lanes, Span
         const int group = view.GroupAt(kPerLane ? first : from);
         for (int tile = i; tile < kGroupTiles; tile += width) {
           const int position = first + 4 * (tile / width);
-          const U32 codes = CodeTile<kPerLane>(view, task, coder, group, from, position);
+          const TileUnits<kPerLane> units(view, task, group, from, position);
+          const U32 codes = CodeTile(view, task, coder, units, from, position);
           tiles[tile] = whole ? codes : Masked(view, zero, codes, from, position);
         }
       }

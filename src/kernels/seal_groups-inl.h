@@ -212,13 +212,16 @@ inline F32 LoudestOf(const SealView& view, const float* x, int g, int at) {
       });
 }
 
-// Sums of term(where, scale) over the g-th group for the 16 scales from `at` on.
+// Sums of term(where, scale) over the g-th group for the 16 scales from `at` on: as over channels,
+// or as the view says.
+template <typename Term>
+inline F32 SumStrided(const SealView& view, int g, int at, Term term) {
+  return FoldStrided(view, g, at, Set(0.0f), term, [](F32 x, F32 y) { return Add(x, y); });
+}
 template <typename Term>
 inline F32 SumOf(const SealView& view, int g, int at, Term term) {
-  const F32 zero = Set(0.0f);
-  const auto add = [](F32 x, F32 y) { return Add(x, y); };
-  return view.in_turn ? FoldInTurn(view, g, at, zero, term, add)
-                      : FoldStrided(view, g, at, zero, term, add);
+  if (!view.in_turn) return SumStrided(view, g, at, term);
+  return FoldInTurn(view, g, at, Set(0.0f), term, [](F32 x, F32 y) { return Add(x, y); });
 }
 
 // Sums of a * b.

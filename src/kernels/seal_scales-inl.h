@@ -76,6 +76,15 @@ inline Extremes RangeOf(const SealJob& job, const Extremes& extremes) {
   return {Sub(zero, magnitude), magnitude};
 }
 
+// A range narrowed about its middle.
+inline Extremes Narrowed(const Extremes& range, F32 ratio) {
+  const F32 one = Set(1.0f), two = Set(2.0f);
+  const F32 middle = Div(Add(range.low, range.high), two);
+  const F32 part = Mul(Div(Sub(range.high, range.low), two), ratio);
+  return {IfLess(ratio, one, Sub(middle, part), range.low),
+          IfLess(ratio, one, Add(middle, part), range.high)};
+}
+
 // Scales that follow from the range.
 inline void ScalesFromRange(const SealJob& job, const Extremes& range, U32 mask, int i,
                             const SealScratch& s) {
@@ -117,25 +126,16 @@ inline void ScalesOfLeastError(const SealJob& job, const SealView& view, const C
                                const Extremes& range, U32 mask, int g, int at,
                                const SealScratch& s) {
   const int i = g * view.width() + at;
-  const F32 one = Set(1.0f), two = Set(2.0f);
-  const F32 middle = Div(Add(range.low, range.high), two);
-  const F32 half = Div(Sub(range.high, range.low), two);
-  const auto scales_of = [&](F32 ratio) {
-    const F32 part = Mul(half, ratio);
-    const F32 low = IfLess(ratio, one, Sub(middle, part), range.low);
-    const F32 high = IfLess(ratio, one, Add(middle, part), range.high);
-    ScalesFromRange(job, {low, high}, mask, i, s);
-  };
-  F32 best = one, least = Set(__builtin_inff());
+  F32 best = Set(1.0f), least = Set(__builtin_inff());
   for (int r = 0; r < job.ratio_count; ++r) {
     const F32 ratio = Set(job.ratios[r]);
-    scales_of(ratio);
+    ScalesFromRange(job, Narrowed(range, ratio), mask, i, s);
     const F32 error = view.per_lane ? ErrorOf<true>(view, coder, g, at, i, s)
                                     : ErrorOf<false>(view, coder, g, at, i, s);
     best = IfLess(error, least, ratio, best);
     least = IfLess(error, least, error, least);
   }
-  scales_of(best);
+  ScalesFromRange(job, Narrowed(range, best), mask, i, s);
 }
 
 // ggml's blocks of a group: codes by the inverse of the scale before it is rounded, which counts as

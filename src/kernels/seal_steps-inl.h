@@ -86,22 +86,22 @@ inline void HadamardAcross(LoadChannel load, float* x, int channels, int block) 
 }
 
 // Some tokens and channels, both in multiples of 16, of keys [8][dim][16] -> x, as `view` places
-// them. REQUIRES: all channels with a transform.
+// them. REQUIRES: all channels with a transform, which leaves no order.
 inline void KeySteps(const SealJob& job, const SealView& view, const uint16_t* keys,
                      const float* means, Span tokens, Span channels, float* x) {
+  const float* factors = job.factors;
+  const uint16_t* order = job.order;
   for (int token = tokens.begin; token < tokens.end; token += kLanes) {
     const uint16_t* from = keys + static_cast<size_t>(token) * job.padded_dim;
     float* to = x + view.At(token, channels.begin);
-    const auto load = [&](int c) {
+    const auto load = [=](int c) {
       const F32 x = Sub(LoadF16(from + c * kLanes), Set(means[c]));
-      return job.factors == nullptr ? x : Mul(x, Set(job.factors[c]));
+      return factors == nullptr ? x : Mul(x, Set(factors[c]));
     };
-    int c = channels.begin;
-    if (job.hadamard > 1) {
-      HadamardAcross(load, to, job.dim, job.hadamard);
-      c = job.dim;
+    if (job.hadamard > 1) HadamardAcross(load, to, job.dim, job.hadamard);
+    for (int c = job.hadamard > 1 ? job.dim : channels.begin; c < channels.end; ++c) {
+      Store(load(order == nullptr ? c : order[c]), to + (c - channels.begin) * kLanes);
     }
-    for (; c < channels.end; ++c) Store(load(c), to + (c - channels.begin) * kLanes);
   }
 }
 

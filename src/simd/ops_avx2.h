@@ -123,6 +123,22 @@ inline float SumOfLanes(F32 a) {
   const __m128 by2 = _mm_add_ps(by4, _mm_movehl_ps(by4, by4));
   return _mm_cvtss_f32(_mm_add_ss(by2, _mm_movehdup_ps(by2)));
 }
+// Of eight rows: rows 4 apart share a register, neighbours half of one.
+inline __m256 SumsOfEight(const F32* rows) {
+  const auto by4 = [](F32 a, F32 b) {
+    const __m256 x = _mm256_add_ps(a.low, a.high), y = _mm256_add_ps(b.low, b.high);
+    return _mm256_add_ps(_mm256_permute2f128_ps(x, y, 0x20), _mm256_permute2f128_ps(x, y, 0x31));
+  };
+  const auto by2 = [](__m256 a, __m256 b) {
+    return _mm256_add_ps(_mm256_shuffle_ps(a, b, 0x44), _mm256_shuffle_ps(a, b, 0xee));
+  };
+  const __m256 even = by2(by4(rows[0], rows[4]), by4(rows[1], rows[5]));
+  const __m256 odd = by2(by4(rows[2], rows[6]), by4(rows[3], rows[7]));
+  return _mm256_add_ps(_mm256_shuffle_ps(even, odd, 0x88), _mm256_shuffle_ps(even, odd, 0xdd));
+}
+inline F32 SumsOfLanes(const F32 (&rows)[kLanes]) {
+  return {SumsOfEight(rows), SumsOfEight(rows + 8)};
+}
 inline float MaxOfLanes(F32 a) {
   const __m256 by8 = _mm256_max_ps(a.low, a.high);
   const __m128 by4 = _mm_max_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));

@@ -72,6 +72,25 @@ inline float SumOfLanes(F32 a) {
   const __m128 by2 = _mm_add_ps(by4, _mm_movehl_ps(by4, by4));
   return _mm_cvtss_f32(_mm_add_ss(by2, _mm_movehdup_ps(by2)));
 }
+// Rows 4 apart share a vector of quarters, neighbours a quarter.
+inline F32 SumsOfLanes(const F32 (&rows)[kLanes]) {
+  const auto by8 = [](F32 a, F32 b) {
+    return Add(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+  };
+  const auto by4 = [](F32 a, F32 b) {
+    return Add(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+  };
+  const auto by2 = [](F32 a, F32 b) {
+    return Add(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
+  };
+  F32 quads[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    quads[i] = by4(by8(rows[i], rows[i + 4]), by8(rows[i + 8], rows[i + 12]));
+  }
+  const F32 even = by2(quads[0], quads[1]), odd = by2(quads[2], quads[3]);
+  return Add(_mm512_shuffle_ps(even, odd, 0x88), _mm512_shuffle_ps(even, odd, 0xdd));
+}
 inline float MaxOfLanes(F32 a) {
   const __m256 by8 = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
   const __m128 by4 = _mm_max_ps(_mm256_castps256_ps128(by8), _mm256_extractf128_ps(by8, 1));

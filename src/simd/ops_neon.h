@@ -140,6 +140,18 @@ inline float SumOfLanes(F32 a) {
   const float32x4_t by4 = vaddq_f32(vaddq_f32(a.q0, a.q2), vaddq_f32(a.q1, a.q3));
   return vpadds_f32(vadd_f32(vget_low_f32(by4), vget_high_f32(by4)));
 }
+inline float32x4_t SumsOfFour(const F32* rows) {
+  float32x2_t by2[4];
+  for (int i = 0; i < 4; ++i) {
+    const F32& a = rows[i];
+    const float32x4_t by4 = vaddq_f32(vaddq_f32(a.q0, a.q2), vaddq_f32(a.q1, a.q3));
+    by2[i] = vadd_f32(vget_low_f32(by4), vget_high_f32(by4));
+  }
+  return vpaddq_f32(vcombine_f32(by2[0], by2[1]), vcombine_f32(by2[2], by2[3]));
+}
+inline F32 SumsOfLanes(const F32 (&rows)[kLanes]) {
+  return {SumsOfFour(rows), SumsOfFour(rows + 4), SumsOfFour(rows + 8), SumsOfFour(rows + 12)};
+}
 inline float MaxOfLanes(F32 a) {
   const float32x4_t by4 = Larger(Larger(a.q0, a.q2), Larger(a.q1, a.q3));
   const float32x4_t by2 = Larger(by4, vextq_f32(by4, by4, 2));

@@ -139,6 +139,11 @@ inline float SumOfLanes(F32 a) {
   }
   return a.lane[0];
 }
+inline F32 SumsOfLanes(const F32 (&rows)[kLanes]) {
+  F32 sums;
+  for (int i = 0; i < kLanes; ++i) sums.lane[i] = SumOfLanes(rows[i]);
+  return sums;
+}
 inline float MaxOfLanes(F32 a) {
   for (int half = kLanes / 2; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) {
