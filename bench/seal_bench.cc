@@ -128,8 +128,9 @@ void BenchWrite(benchmark::State& state, const KernelTable* table, SideKind kind
 }
 
 // Of keys alone.
-constexpr const char* kKeySides[] = {"w6/ch",   "w5/ch",         "w4/ch",         "w3/ch",
-                                     "w2.6/ch", "bal:had:u8/ch", "mu:had:lm4/tok"};
+constexpr const char* kKeySides[] = {"w6/ch",          "w5/ch",        "w4/ch",
+                                     "w3/ch",          "w2.6/ch",      "bal:had:u8/ch",
+                                     "mu:had:lm4/tok", "u2/ch:hi12.5", "smooth:u4/tok"};
 // Sides of the presets, then every family, with and without steps; last what has no kernel.
 constexpr const char* kSides[] = {
     "u8/ch",         "had:i8/tok",     "u4/ch",     "had:lm4/tok", "u3/ch",     "had:lm3/tok",
@@ -137,7 +138,8 @@ constexpr const char* kSides[] = {
     "i8/tok",        "i8/ch",          "u2/ch32",   "u5/tok",      "u6/ch",     "had:u4/tok",
     "rn4/tok",       "nf4/tok",        "nf4/tok64", "lm4/tok",     "lm4/ch",    "lm3/tok32",
     "had:lm3/tok32", "had:lm4/tok:ub", "had:u4/ch", "e4m3/page",   "e5m2/page", "q8_0",
-    "q5_1",          "q5_0",           "q4_1",      "q4_0",        "had:q4_0"};
+    "q5_1",          "q5_0",           "q4_1",      "q4_0",        "had:q4_0",  "u4/ch:mse",
+    "u4/tok:mse",    "i4/tok:mse"};
 constexpr const char* kSidesOfCodecs[] = {"iq4_nl", "mxfp4", "nvfp4"};
 
 void RegisterKeys(const std::string& side, const std::string& name, const KernelTable* table) {

@@ -130,7 +130,7 @@ class FencedSide {
     std::copy(noise.begin(), noise.end(), x.begin());
     const SealedSide sealed(format, x);
     tables_ = sealed.tables;
-    if (format.planes()) {
+    if (!tables_.widths.empty()) {
       planes_ = PlanesOf(tables_);
       planes_.centres = memory_.Copy(tables_.centres.data(), tables_.centres.size());
     }
@@ -247,6 +247,7 @@ TEST_F(PageBounds, SealedPages) {
         CheckFormat("mu:" + side, SideKind::kKey, dim);
         CheckFormat(side, SideKind::kValue, dim);
       }
+      for (const std::string& side : KeySides(codec)) CheckFormat(side, SideKind::kKey, dim);
     }
   }
 }

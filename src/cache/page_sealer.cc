@@ -58,7 +58,9 @@ size_t ScratchBytes(const LayerFormat& format) {
 
 std::optional<SealJob> SealJobOf(const SideFormat& side, const HeadTables& tables,
                                  int first_token) {
-  if (side.exact || !side.plain() || side.promoted > 0 || side.head_levels) return std::nullopt;
+  const bool unknown_steps = side.pre || side.grid || side.outliers > 0 || side.head_levels;
+  const bool unknown_widths = side.promoted > 0 && (side.tunes.mse || side.tunes.cal);
+  if (side.exact || unknown_steps || unknown_widths) return std::nullopt;
   const std::optional<SealRule> rule = RuleOf(side.code);
   if (!rule) return std::nullopt;
   SealJob job = {};
@@ -66,10 +68,12 @@ std::optional<SealJob> SealJobOf(const SideFormat& side, const HeadTables& table
   job.key = side.kind == SideKind::kKey;
   job.per_channel = side.axis == Axis::kChannel;
   job.mean = side.mean;
-  if (side.planes()) {
+  job.smooth = side.smooth;
+  job.plane_lines = side.plane_lines;
+  job.promoted = side.promoted;
+  if (side.code == Code::kWater) {
     job.order = tables.order.data();
     job.widths = tables.widths.data();
-    job.plane_lines = side.plane_lines;
     job.first_ratios = kFirstRatios.data();
     job.fit_rounds = kFitRounds;
   }

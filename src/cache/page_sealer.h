@@ -1,9 +1,10 @@
 // PageSealer: makes the sealed representation of a complete page of one layer from its exact one.
 //
 // The only place where the cache quantizes. A side whose code is exact is copied as it is; iq4_nl,
-// mxfp4, nvfp4, planes, learned levels and sides that kernels do not read (SideFormat::plain) are
-// sealed by their codecs (quant/page.h), every other one by a kernel. The bytes are the codec's in
-// either case. Thread-safety: one object belongs to one worker; it keeps the scratch between pages.
+// mxfp4, nvfp4, learned levels and sides with `pre`, `/grid`, `outX`, or with `mse` or `cal` beside
+// `hiX`, are sealed by their codecs (quant/page.h), all others by a kernel. The bytes are the
+// codec's in either case. Thread-safety: one object belongs to one worker; it keeps the scratch
+// between pages.
 #ifndef SHORTHAND_CACHE_PAGE_SEALER_H_
 #define SHORTHAND_CACHE_PAGE_SEALER_H_
 

@@ -66,7 +66,7 @@ std::vector<Data> AllData(int dim) {
 
 // Tables that no calibration would give: a balance of powers of two, channels in any order, widths
 // that neither rise nor fall and leave lines over.
-HeadTables TablesOf(const SideFormat& side) {
+HeadTables OddTables(const SideFormat& side) {
   std::mt19937 generator(side.dim);
   HeadTables tables = NeutralTables(side);
   for (size_t c = 0; c < tables.balance.size(); ++c) {
@@ -92,8 +92,8 @@ HeadTables TablesOf(const SideFormat& side) {
 LayerFormat LayerOf(const SideFormat& k, const SideFormat& v) {
   LayerFormat layer;
   layer.kv_heads = 1;
-  layer.k_tables.push_back(TablesOf(k));
-  layer.v_tables.push_back(TablesOf(v));
+  layer.k_tables.push_back(OddTables(k));
+  layer.v_tables.push_back(OddTables(v));
   layer.k = k;
   layer.v = v;
   layer.exact_k = ExactFormatOf(k);
@@ -229,7 +229,16 @@ TEST_P(PageSealerTest, StepsAndTunesAsTheirCodec) {
 }
 
 TEST_P(PageSealerTest, KeysInPlanesAsTheirCodec) {
-  for (const char* key : {"w2/ch", "w2.6/ch", "w3/ch", "w4/ch", "w5/ch", "w8/ch"}) {
+  for (const char* key : {"w2/ch", "w2.6/ch", "w3/ch", "w4/ch", "w5/ch", "w8/ch", "u2/ch:hi12.5",
+                          "u3/ch32:hi30", "had:u4/ch:clip0.9:hi99"}) {
+    CheckFormat(key, "u4/tok", GetParam());
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_P(PageSealerTest, SmoothedKeysAsTheirCodec) {
+  for (const char* key : {"smooth:u4/tok", "mu:smooth:lm4/tok", "smooth:had:i8/tok",
+                          "smooth:had:u3/ch32", "smooth:u2/ch:hi12.5", "smooth:e4m3/page"}) {
     CheckFormat(key, "u4/tok", GetParam());
     if (HasFatalFailure()) return;
   }
@@ -256,7 +265,8 @@ TEST(PageSealerFormatsTest, OtherCodesHaveNoKernel) {
     const SideFormat side = ResolveText(std::string(codec.name), SideKind::kKey, 64);
     EXPECT_FALSE(SealJobOf(side, {}, 0).has_value()) << codec.name;
   }
-  for (const char* text : {"f16", "nuq4/tok:cal", "nuq2/ch:cal", "u2/ch:cal:hi12.5"}) {
+  for (const char* text : {"f16", "pre:u4/ch", "u4/grid", "nuq3/ch:out1", "nuq4/tok:cal",
+                           "nuq2/ch:cal", "u2/ch:mse:hi20", "u2/ch:cal:hi12.5", "smooth:iq4_nl"}) {
     EXPECT_FALSE(SealJobOf(ResolveText(text, SideKind::kKey, 64), {}, 0).has_value()) << text;
   }
 }

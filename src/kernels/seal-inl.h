@@ -38,7 +38,7 @@ inline void ChooseUnits(const SealJob& job, const SealView& view, const Coder& c
             return ScalesOfLeastError(job, view, coder, range, mask, g, at, s);
           }
         }
-        return ScalesFromRange(job, range, mask, i, s);
+        return ScalesFromRange(job, view, range, mask, g, at, s);
       }
     }
   });
@@ -72,11 +72,14 @@ inline void ClearLines(const SealJob& job, uint8_t* codes) {
   for (int i = lines * kLine; i < job.plane_lines * kLine; ++i) codes[i] = 0;
 }
 
-// Mean, scales and offsets in the order of docs/formats/page.md, zeros to the end of the line.
+// Mean, factors, promoted channels, scales and offsets as docs/formats/page.md orders them, zeros
+// to the end of the line.
 inline void WriteMeta(const SealJob& job, const SealView& view, const SealScratch& s,
                       uint8_t* meta) {
   uint8_t* to = meta;
-  if (job.mean) WriteHalves(s.mean, job.padded_dim, &to);
+  if (job.mean) WriteHalves(s.keys.mean_f16, job.padded_dim, &to);
+  if (job.smooth) WriteHalves(s.keys.smooth_f16, job.dim / 2, &to);
+  if (job.promoted > 0) WriteHalves(job.order, job.promoted, &to);
   const int width = HasPageScale(job) ? 0 : view.width();
   const int run = job.key && !job.per_channel ? 2 * kLanes : width;
   for (int start = 0; start < width; start += run) {
@@ -92,41 +95,68 @@ inline void WriteMeta(const SealJob& job, const SealView& view, const SealScratc
 inline void Steps(const SealJob& job, const SealView& view, const uint16_t* exact, Span tokens,
                   Span channels, const SealScratch& s) {
   if (job.key) {
-    KeySteps(job, view, exact, s.means, tokens, channels, s.x);
+    KeySteps(job, view, exact, s.keys, tokens, channels, s.x);
   } else {
     ValueSteps(job, view, exact, tokens, channels, s.x);
   }
 }
 
+// Where the working memory does not hold all of a side: the values of some scales.
+inline void StepsOf(const SealJob& job, const uint16_t* exact, Span scales, SealView* view,
+                    const SealScratch& s) {
+  (view->per_lane ? view->first_lane : view->first_position) = scales.begin;
+  Steps(job, *view, exact, job.per_channel ? Span{0, kPageSlots} : scales,
+        job.per_channel ? scales : Span{0, job.padded_dim}, s);
+}
+
+// Calls f(scales) for kSealChunk scales at a time.
+template <typename Function>
+inline void ForEachChunk(const SealView& view, Function f) {
+  for (int first = 0; first < view.width(); first += kSealChunk) {
+    const int left = view.width() - first;
+    f(Span{first, first + (left < kSealChunk ? left : kSealChunk)});
+  }
+}
+
+// hiX: finds out which channels of the page are the loudest, and puts them first. REQUIRES: all of
+// the side is in s.x if the job seals at once.
+inline void Promote(const uint16_t* exact, const SealView& view, const SealScratch& s,
+                    SealJob* job) {
+  float loudness[kMaxDim];
+  SealView page = view;
+  page.group = kPageSlots;
+  page.groups = 1;
+  ForEachChunk(page, [&](Span channels) {
+    if (!SealsAtOnce(*job)) StepsOf(*job, exact, channels, &page, s);
+    for (int c = channels.begin; c < channels.end; c += kLanes) {
+      const auto size = [&](size_t i, int) { return Magnitude(Load(s.x + i)); };
+      Store(SumOf(page, 0, c, size), loudness + c);
+    }
+  });
+  ChoosePlanes(*job, loudness, s);
+  job->order = s.order;
+  job->widths = s.widths;
+  if (SealsAtOnce(*job)) Reorder(*job, view, s);
+}
+
 // Seals one side, exact f16 elements [8][padded_dim][16] (keys) or [128][padded_dim] (values),
 // kSealChunk scales at a time. `largest_code`: of formats with a page scale.
 template <typename Coder>
-inline SealResult SealBy(const SealJob& job, const Coder& coder, float largest_code,
-                         const uint16_t* exact, uint8_t* meta, uint8_t* codes,
-                         const SealScratch& s) {
+inline SealResult SealBy(SealJob job, const Coder& coder, float largest_code, const uint16_t* exact,
+                         uint8_t* meta, uint8_t* codes, const SealScratch& s) {
   SealView view = ViewOf(job);
   SealResult result = {};
-  if (job.mean) KeyMeans(exact, job.padded_dim, job.first_token, s.means, s.mean);
-  for (int c = 0; c < job.padded_dim; c += kLanes) {
-    const F32 given = job.means == nullptr ? Set(0.0f) : Load(job.means + c);
-    Store(job.mean ? LoadF16(s.mean + c) : given, s.means + c);
-  }
-  const Span tokens = {0, kPageSlots}, channels = {0, job.padded_dim};
-  if (SealsAtOnce(job)) Steps(job, view, exact, tokens, channels, s);
+  if (job.key) MeasureKeys(job, exact, s.keys);
+  if (SealsAtOnce(job)) Steps(job, view, exact, {0, kPageSlots}, {0, job.padded_dim}, s);
+  if (job.promoted > 0) Promote(exact, view, s, &job);
   if (HasPageScale(job)) {
     result = PageScale(job, view, largest_code, s);
     if (result.page_scale == 0) view.valid_lanes = {0, 0};
   }
-  for (int first = 0; first < view.width(); first += kSealChunk) {
-    const int left = view.width() - first;
-    const Span scales = {first, first + (left < kSealChunk ? left : kSealChunk)};
-    if (!SealsAtOnce(job)) {
-      (view.per_lane ? view.first_lane : view.first_position) = first;
-      Steps(job, view, exact, job.per_channel ? tokens : scales,
-            job.per_channel ? scales : channels, s);
-    }
+  ForEachChunk(view, [&](Span scales) {
+    if (!SealsAtOnce(job)) StepsOf(job, exact, scales, &view, s);
     SealScales(job, view, coder, scales, s, codes);
-  }
+  });
   WriteMeta(job, view, s, meta);
   if (job.widths != nullptr) ClearLines(job, codes);
   return result;

@@ -44,6 +44,7 @@ struct SealJob {
   bool key;          // else value
   bool per_channel;  // scales; else per token
   bool mean;         // keys: the page mean is subtracted
+  bool smooth;       // keys: channels are divided by the root of their largest magnitude
   SealFit fit;       // of kLloydMax
   float page_scale;  // kE4m3, kE5m2: the scale; 0: the page's own
   int dim;
@@ -62,6 +63,8 @@ struct SealJob {
   const uint16_t* order;  // [padded_dim] the channel at each place
   const uint8_t* widths;  // [padded_dim / 4] bits of each quad of places
   int plane_lines;        // of codes, in a page
+  // The loudest channels of the page, which get twice the bits: it finds order and widths itself.
+  int promoted;
   // kWater: [9] the part of the range that codes of so many bits span before scales are fitted to
   // them; 1: they are not. How often that is done.
   const float* first_ratios;
@@ -115,11 +118,11 @@ constexpr size_t SealWindowFloats(const SealJob& job) {
   return window.lanes / 16 * SealTileFloats(window.positions);
 }
 
-// Floats of working memory: the values, the levels chosen for them, six numbers a scale, two a
+// Floats of working memory: the values, the levels chosen for them, six numbers a scale, six a
 // channel.
 constexpr size_t SealScratchFloats(const SealJob& job) {
   return 2 * SealWindowFloats(job) + 6 * static_cast<size_t>(SealScaleCount(job)) +
-         2 * static_cast<size_t>(job.padded_dim);
+         6 * static_cast<size_t>(job.padded_dim);
 }
 
 }  // namespace shorthand

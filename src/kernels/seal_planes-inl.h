@@ -1,5 +1,6 @@
-// Sealing, channels of keys with widths of their own: their order, the fit of wN, codes to planes.
-// docs/formats/planes.md. Compiled per target, after that target's ops file.
+// Sealing, channels of keys with widths of their own: which a page promotes, their order, the fit
+// of wN, codes to planes. docs/formats/planes.md. Compiled per target, after that target's ops
+// file.
 //
 // The places of the coded space are the positions of a SealView.
 // Thread-safety: touches only its arguments.
@@ -12,14 +13,36 @@
 namespace shorthand {
 namespace {
 
-inline constexpr int kQuad = 4;  // places that share a width
+// hiX: the page's own order and widths, from the sums of each channel's magnitudes.
+inline void ChoosePlanes(const SealJob& job, const float* loudness, const SealScratch& s) {
+  bool promoted[kMaxDim] = {};
+  for (int n = 0; n < job.promoted; ++n) {
+    int loudest = -1;
+    for (int c = 0; c < job.dim; ++c) {
+      if (promoted[c]) continue;
+      if (loudest < 0 || loudness[c] > loudness[loudest]) loudest = c;
+    }
+    promoted[loudest] = true;
+  }
+  uint16_t* first = s.order;
+  uint16_t* rest = s.order + job.promoted;
+  for (int c = 0; c < job.padded_dim; ++c) {
+    *(promoted[c] ? first++ : rest++) = static_cast<uint16_t>(c);
+  }
+  for (int p = 0; p < job.padded_dim; p += kQuad) {
+    s.widths[p / kQuad] = static_cast<uint8_t>(p < job.promoted ? 2 * job.bits : job.bits);
+  }
+}
 
-// What one number is at each of 16 places, of(width).
-template <typename OfWidth>
-inline F32 AtPlaces(const SealJob& job, int place, OfWidth of) {
-  float numbers[kLanes];
-  for (int i = 0; i < kLanes; ++i) numbers[i] = of(job.widths[(place + i) / kQuad]);
-  return Load(numbers);
+// Channels to their places, by way of s.chosen. REQUIRES: all of the side is in s.x.
+inline void Reorder(const SealJob& job, const SealView& view, const SealScratch& s) {
+  for (int lane = 0; lane < view.lanes; lane += kLanes) {
+    float* x = s.x + view.At(lane, 0);
+    for (int p = 0; p < view.positions; ++p) Store(Load(x + p * kLanes), s.chosen + p * kLanes);
+    for (int p = 0; p < view.positions; ++p) {
+      Store(Load(s.chosen + job.order[p] * kLanes), x + p * kLanes);
+    }
+  }
 }
 
 // Scales and offsets of 16 places.
@@ -83,9 +106,8 @@ inline Lines LinesThroughCodes(const SealJob& job, const SealView& view, int at,
 inline void FitPlaces(const SealJob& job, const SealView& view, const Extremes& range, U32 mask,
                       int at, const SealScratch& s) {
   const F32 ratio = AtPlaces(job, at, [&](int width) { return job.first_ratios[width]; });
-  const F32 top = AtPlaces(job, at, [](int width) { return static_cast<float>((1 << width) - 1); });
   const auto [low, high] = Narrowed(range, ratio);
-  Lines lines = {Div(Sub(high, low), top), low};
+  Lines lines = {Div(Sub(high, low), TopCodes(job, at)), low};
   bool any = false;
   for (int i = 0; i < kLanes; i += kQuad) any |= job.first_ratios[job.widths[(at + i) / kQuad]] < 1;
   if (any) {
@@ -98,7 +120,7 @@ inline void FitPlaces(const SealJob& job, const SealView& view, const Extremes& 
 }
 
 // The codes of places [begin, end), in whole quads: the eight token tiles of a quad are packed
-// together. REQUIRES: one group of tokens.
+// together.
 template <typename Coder>
 inline void CodePlanes(const SealJob& job, const SealView& view, const CodeTask& task,
                        const Coder& any_width, Span places) {
@@ -110,12 +132,13 @@ inline void CodePlanes(const SealJob& job, const SealView& view, const CodeTask&
     const Coder coder = any_width.OfWidth(width);
     const bool whole =
         view.valid_lanes.Contains({0, view.lanes}) && view.valid_positions.Contains({p, p + kQuad});
-    const TileUnits<false> units(view, task, 0, 0, p);
     U32 tiles[kGroupTiles];
-    for (int tile = 0; tile < kGroupTiles; ++tile) {
-      const int lane = tile * kLanes;
-      const U32 codes = CodeTile(view, task, coder, units, lane, p);
-      tiles[tile] = whole ? codes : Masked(view, zero, codes, lane, p);
+    for (int g = 0; g < view.groups; ++g) {
+      const TileUnits<false> units(view, task, g, 0, p);
+      for (int lane = g * view.group; lane < (g + 1) * view.group; lane += kLanes) {
+        const U32 codes = CodeTile(view, task, coder, units, lane, p);
+        tiles[lane / kLanes] = whole ? codes : Masked(view, zero, codes, lane, p);
+      }
     }
     PackTiles(width, tiles, lines);
     lines += width * kLine;

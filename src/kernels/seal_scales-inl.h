@@ -24,8 +24,9 @@ struct SealScratch {
   float* offsets;
   float* squares;       // sums of squares
   uint16_t* stored[2];  // scales and offsets in f16
-  float* means;         // [padded_dim]
-  uint16_t* mean;       // the same in f16
+  KeyFactors keys;      // each [padded_dim]
+  uint16_t* order;      // of a page that promotes channels: [padded_dim]
+  uint8_t* widths;      // likewise: [padded_dim / 4]
 
   SealScratch(const SealJob& job, float* at) {
     const auto take = [&at](size_t floats) {
@@ -42,8 +43,14 @@ struct SealScratch {
     offsets = take(scales);
     squares = take(scales);
     for (auto& part : stored) part = reinterpret_cast<uint16_t*>(take(scales));
-    means = take(job.padded_dim);
-    mean = reinterpret_cast<uint16_t*>(take(job.padded_dim));
+    const auto take_channels = [&] { return take(job.padded_dim); };
+    keys.means = take_channels();
+    keys.smooth = take_channels();
+    keys.inverse_smooth = take_channels();
+    keys.mean_f16 = reinterpret_cast<uint16_t*>(take_channels());
+    keys.smooth_f16 = reinterpret_cast<uint16_t*>(take_channels());
+    order = reinterpret_cast<uint16_t*>(take_channels());
+    widths = reinterpret_cast<uint8_t*>(order + job.padded_dim);
   }
 };
 
@@ -85,20 +92,37 @@ inline Extremes Narrowed(const Extremes& range, F32 ratio) {
           IfLess(ratio, one, Add(middle, part), range.high)};
 }
 
-// Scales that follow from the range.
-inline void ScalesFromRange(const SealJob& job, const Extremes& range, U32 mask, int i,
-                            const SealScratch& s) {
+inline constexpr int kQuad = 4;  // places that share a width
+
+// What follows from the width at each of 16 places: of(width).
+template <typename OfWidth>
+inline F32 AtPlaces(const SealJob& job, int place, OfWidth of) {
+  float numbers[kLanes];
+  for (int i = 0; i < kLanes; ++i) numbers[i] = of(job.widths[(place + i) / kQuad]);
+  return Load(numbers);
+}
+
+// The largest codes of uB and wN, of the scales from `at` on.
+inline F32 TopCodes(const SealJob& job, int at) {
+  const auto top = [](int bits) { return static_cast<float>((1 << bits) - 1); };
+  return job.widths == nullptr ? Set(top(job.bits)) : AtPlaces(job, at, top);
+}
+
+// Scales of the g-th group that follow from the range.
+inline void ScalesFromRange(const SealJob& job, const SealView& view, const Extremes& range,
+                            U32 mask, int g, int at, const SealScratch& s) {
   const auto [low, high] = range;
   const F32 zero = Set(0.0f);
-  const int top = (1 << job.bits) - 1;
+  const int i = g * view.width() + at;
   switch (job.rule) {
     case SealRule::kUnsigned:
-      return StoreScales(Div(Sub(high, low), Set(static_cast<float>(top))), low, mask, i, s);
+      return StoreScales(Div(Sub(high, low), TopCodes(job, at)), low, mask, i, s);
     case SealRule::kRangeNormalised:
       return StoreScales(Mul(Div(Sub(high, low), Set(2.0f)), Set(job.step)),
                          Div(Add(high, low), Set(2.0f)), mask, i, s);
     case SealRule::kSigned:
-      return StoreScales(Div(high, Set(static_cast<float>(top / 2))), zero, mask, i, s);
+      return StoreScales(Div(high, Set(static_cast<float>((1 << (job.bits - 1)) - 1))), zero, mask,
+                         i, s);
     default:
       return StoreScales(Mul(high, Set(job.step)), zero, mask, i, s);
   }
@@ -129,13 +153,13 @@ inline void ScalesOfLeastError(const SealJob& job, const SealView& view, const C
   F32 best = Set(1.0f), least = Set(__builtin_inff());
   for (int r = 0; r < job.ratio_count; ++r) {
     const F32 ratio = Set(job.ratios[r]);
-    ScalesFromRange(job, Narrowed(range, ratio), mask, i, s);
+    ScalesFromRange(job, view, Narrowed(range, ratio), mask, g, at, s);
     const F32 error = view.per_lane ? ErrorOf<true>(view, coder, g, at, i, s)
                                     : ErrorOf<false>(view, coder, g, at, i, s);
     best = IfLess(error, least, ratio, best);
     least = IfLess(error, least, error, least);
   }
-  ScalesFromRange(job, Narrowed(range, best), mask, i, s);
+  ScalesFromRange(job, view, Narrowed(range, best), mask, g, at, s);
 }
 
 // ggml's blocks of a group: codes by the inverse of the scale before it is rounded, which counts as

@@ -1,5 +1,6 @@
-// Sealing, first part: exact elements to the floats that are coded. Widening, the page mean of
-// keys, the Hadamard transform. Compiled per target, after that target's ops file.
+// Sealing, first part: exact elements to the floats that are coded. Widening, what keys are
+// shifted and divided by, the Hadamard transform. Compiled per target, after that target's ops
+// file.
 //
 // Keys keep the layout of their exact page, tokens on the lanes: a transform over channels is then
 // arithmetic between whole vectors, and codes come out in the order of a tile's bytes.
@@ -22,6 +23,15 @@ inline void StoreFiniteF16(F32 x, uint16_t* p) {
   StoreF16(Min(Max(x, Set(-kMaxHalf)), Set(kMaxHalf)), p);
 }
 
+// What keys are shifted and divided by, one number a channel, as it is stored.
+struct KeyFactors {
+  float* means;
+  float* smooth;
+  float* inverse_smooth;
+  uint16_t* mean_f16;
+  uint16_t* smooth_f16;
+};
+
 // Means of the channels of keys [8][dim][16], over the tokens from `first` on, one after the other.
 //   sums [dim]: working memory
 inline void KeyMeans(const uint16_t* keys, int dim, int first, float* sums, uint16_t* mean) {
@@ -38,6 +48,62 @@ inline void KeyMeans(const uint16_t* keys, int dim, int first, float* sums, uint
   }
   const F32 count = Set(first < kPageSlots ? static_cast<float>(kPageSlots - first) : 1.0f);
   for (int c = 0; c < dim; c += kLanes) StoreFiniteF16(Div(Load(sums + c), count), mean + c);
+}
+
+// Largest magnitudes of the channels of keys [8][dim][16] less their means, over the tokens from
+// `first` on.
+inline void KeyMagnitudes(const uint16_t* keys, int dim, int first, const float* means,
+                          float* magnitudes) {
+  const F32 zero = Set(0.0f);
+  for (int c = 0; c < dim; c += kLanes) {
+    F32 rows[kLanes];
+    for (int i = 0; i < kLanes; ++i) {
+      rows[i] = zero;
+      ForEachLaneTile({first, kPageSlots}, [&](int tile, auto lanes) {
+        const F32 x = LoadF16(keys + (tile * dim + c + i) * kLanes);
+        const F32 magnitude = Magnitude(Sub(x, Set(means[c + i])));
+        rows[i] = Max(ChooseLanes(lanes, magnitude, zero), rows[i]);
+      });
+    }
+    Transpose(rows);
+    Store(FoldTree(rows, [](F32 a, F32 b) { return Max(a, b); }), magnitudes + c);
+  }
+}
+
+// Factors of `smooth` from the magnitudes in factors.smooth: roots, the same for the channels c and
+// c + dim / 2, 1 where there are only zeros.
+inline void SmoothFactors(const SealJob& job, const KeyFactors& factors) {
+  const F32 zero = Set(0.0f), one = Set(1.0f);
+  const int half = job.dim / 2;
+  float* magnitudes = factors.smooth;
+  for (int c = 0; c < half; ++c) {
+    if (magnitudes[c] < magnitudes[c + half]) magnitudes[c] = magnitudes[c + half];
+  }
+  for (int c = 0; c < half; c += kLanes) {
+    const F32 magnitude = Load(magnitudes + c);
+    StoreF16(IfLess(zero, magnitude, Sqrt(magnitude), one), factors.smooth_f16 + c);
+  }
+  for (int c = half; c < job.padded_dim; ++c) {
+    factors.smooth_f16[c] = c < job.dim ? factors.smooth_f16[c - half] : 0x3c00;  // 1
+  }
+  for (int c = 0; c < job.padded_dim; c += kLanes) {
+    const F32 factor = LoadF16(factors.smooth_f16 + c);
+    Store(factor, factors.smooth + c);
+    Store(Div(one, factor), factors.inverse_smooth + c);
+  }
+}
+
+// What the job's steps need of keys [8][dim][16].
+inline void MeasureKeys(const SealJob& job, const uint16_t* keys, const KeyFactors& factors) {
+  const int dim = job.padded_dim;
+  if (job.mean) KeyMeans(keys, dim, job.first_token, factors.means, factors.mean_f16);
+  for (int c = 0; c < dim; c += kLanes) {
+    const F32 given = job.means == nullptr ? Set(0.0f) : Load(job.means + c);
+    Store(job.mean ? LoadF16(factors.mean_f16 + c) : given, factors.means + c);
+  }
+  if (!job.smooth) return;
+  KeyMagnitudes(keys, dim, job.first_token, factors.means, factors.smooth);
+  SmoothFactors(job, factors);
 }
 
 // The butterflies at distances `distance` .. `distance * kRadix / 2` among channels that
@@ -85,17 +151,24 @@ inline void HadamardAcross(LoadChannel load, float* x, int channels, int block) 
   LastButterflyPass(reload, x, channels, block, distance);
 }
 
+// Div(a, b) for positive b, the sign of a zero included; as Quotient requires.
+inline F32 SignedQuotient(F32 a, F32 b, F32 inverse) {
+  return FloatOf(Or(BitsOf(Quotient(a, b, inverse)), And(BitsOf(a), SetBits(0x80000000u))));
+}
+
 // Some tokens and channels, both in multiples of 16, of keys [8][dim][16] -> x, as `view` places
 // them. REQUIRES: all channels with a transform, which leaves no order.
 inline void KeySteps(const SealJob& job, const SealView& view, const uint16_t* keys,
-                     const float* means, Span tokens, Span channels, float* x) {
+                     const KeyFactors& page, Span tokens, Span channels, float* x) {
   const float* factors = job.factors;
   const uint16_t* order = job.order;
+  const bool smooth = job.smooth;
   for (int token = tokens.begin; token < tokens.end; token += kLanes) {
     const uint16_t* from = keys + static_cast<size_t>(token) * job.padded_dim;
     float* to = x + view.At(token, channels.begin);
     const auto load = [=](int c) {
-      const F32 x = Sub(LoadF16(from + c * kLanes), Set(means[c]));
+      F32 x = Sub(LoadF16(from + c * kLanes), Set(page.means[c]));
+      if (smooth) x = SignedQuotient(x, Set(page.smooth[c]), Set(page.inverse_smooth[c]));
       return factors == nullptr ? x : Mul(x, Set(factors[c]));
     };
     if (job.hadamard > 1) HadamardAcross(load, to, job.dim, job.hadamard);
