@@ -24,12 +24,23 @@ const char* StopWords(StopReason stop) {
   return "";
 }
 
+// Recipes that were chosen layer by layer would fill a screen.
+constexpr size_t kDescribedOverrides = 3;
+
+std::string Words(Recipe recipe) {
+  const size_t overrides = recipe.overrides.size();
+  if (overrides <= kDescribedOverrides) return Describe(recipe);
+  recipe.overrides.clear();
+  return fmt::format("{} Other layers have {} other formats, as the recipe says.", Describe(recipe),
+                     overrides);
+}
+
 }  // namespace
 
 void PrintCacheReport(const Cache& cache) {
   const CacheStats stats = cache.Stats();
   fmt::print(stderr, "cache      {}\n           {}\n", cache.recipe().ToString(),
-             Describe(cache.recipe()));
+             Words(cache.recipe()));
   fmt::print(stderr,
              "           {} tokens: codes {}, stored {}, allocated {}; f16 would store {}\n",
              stats.tokens, FormatSize(stats.logical_bytes), FormatSize(stats.stored_bytes),
