@@ -11,7 +11,6 @@ namespace shorthand {
 namespace {
 
 constexpr int kSinkTokens = 4;
-constexpr double kBitsWithoutRecent = 5;
 
 // One side of one layer on its way up.
 struct Climber {

@@ -33,8 +33,11 @@ std::vector<Allocation> AllocationsByBits(const Shape& shape, const Damage& dama
 // The last one of at most `bits`. REQUIRES: there is one.
 const Allocation& LargestWithin(const std::vector<Allocation>& allocations, double bits);
 
+// Below so many bits the page before the one being written stays exact, as in the presets.
+inline constexpr double kBitsWithoutRecent = 5;
+
 // The pair that most layers have stands first; overrides follow for the others. As in the presets,
-// 4 tokens at the start are exact, and below 5 bits the page before the one being written.
+// 4 tokens at the start are exact.
 Recipe RecipeOf(const Allocation& allocation);
 
 }  // namespace shorthand

@@ -46,6 +46,26 @@ ChosenRecipe Chosen(const Damage& damage, const Allocation& allocation, std::str
           .reason = std::move(reason)};
 }
 
+// The sinks, recent tokens and calibration of a choice with so many bits: the options replace those
+// of the preset. Errors: those of Recipe::Parse; kInvalidArgument for overrides.
+Result<Recipe> OptionsOf(const AutoBits& wish, double bits) {
+  auto recipe = Recipe::Parse((bits < kBitsWithoutRecent ? "4bit" : "5bit") + wish.options);
+  if (recipe.ok() && !recipe->overrides.empty()) {
+    return InvalidArgument(
+        fmt::format("auto{}: layers are chosen, and cannot be given as well", wish.options));
+  }
+  return recipe;
+}
+
+Result<ChosenRecipe> WithOptions(ChosenRecipe chosen, const AutoBits& wish) {
+  const auto options = OptionsOf(wish, chosen.bits);
+  if (!options.ok()) return options.status();
+  chosen.recipe.sink_tokens = options->sink_tokens;
+  chosen.recipe.recent_tokens = options->recent_tokens;
+  chosen.recipe.cal = options->cal;
+  return chosen;
+}
+
 Result<uint64_t> BytesOf(const Shape& shape, const Recipe& recipe, int64_t tokens) {
   const auto groups = ResolveGroups(shape, recipe);
   if (!groups.ok()) return groups.status();
@@ -55,13 +75,18 @@ Result<uint64_t> BytesOf(const Shape& shape, const Recipe& recipe, int64_t token
 }  // namespace
 
 Result<RecipeRequest> ParseRecipeRequest(std::string_view text) {
-  if (text == kAuto) return RecipeRequest(AutoBits{});
-  if (!text.starts_with("auto:")) {
+  const std::string_view name = text.substr(0, text.find(','));
+  if (name != kAuto && !name.starts_with("auto:")) {
     auto recipe = Recipe::Parse(text);
     if (!recipe.ok()) return recipe.status();
     return RecipeRequest(*std::move(recipe));
   }
-  const std::string_view number = text.substr(kAuto.size() + 1);
+  AutoBits wish = {.options = std::string(text.substr(name.size()))};
+  if (const auto options = OptionsOf(wish, KeyRungs().front().bits); !options.ok()) {
+    return options.status();
+  }
+  if (name == kAuto) return RecipeRequest(std::move(wish));
+  const std::string_view number = name.substr(kAuto.size() + 1);
   const double least = KeyRungs().front().bits, most = KeyRungs().back().bits;
   double bits = 0;
   const auto [end, error] = std::from_chars(number.begin(), number.end(), bits);
@@ -69,7 +94,8 @@ Result<RecipeRequest> ParseRecipeRequest(std::string_view text) {
     return InvalidArgument(fmt::format(
         "recipe \"{}\": auto: takes {} to {} bits, as in auto:4 or auto:3.5", text, least, most));
   }
-  return RecipeRequest(AutoBits{bits});
+  wish.bits = bits;
+  return RecipeRequest(std::move(wish));
 }
 
 Result<ChosenRecipe> ChooseRecipe(const Shape& shape, const Calibration& calibration,
@@ -78,13 +104,15 @@ Result<ChosenRecipe> ChooseRecipe(const Shape& shape, const Calibration& calibra
   if (!damage.ok()) return damage.status();
   const std::vector<Allocation> allocations = AllocationsByBits(shape, *damage);
   if (wish.bits) {
-    return Chosen(*damage, LargestWithin(allocations, *wish.bits),
-                  fmt::format("auto:{}", *wish.bits));
+    return WithOptions(
+        Chosen(*damage, LargestWithin(allocations, *wish.bits), fmt::format("auto:{}", *wish.bits)),
+        wish);
   }
   const auto good =
       std::find_if(allocations.begin(), allocations.end(),
                    [](const Allocation& allocation) { return allocation.kl <= kAutoKl; });
-  return Chosen(*damage, good == allocations.end() ? allocations.back() : *good, kAuto);
+  return WithOptions(Chosen(*damage, good == allocations.end() ? allocations.back() : *good, kAuto),
+                     wish);
 }
 
 Result<ChosenRecipe> ChooseRecipe(const Shape& shape, const Calibration& calibration,

@@ -23,7 +23,8 @@ inline constexpr double kAutoKl = 0.001;
 
 // `auto:BITS`: bits of a code, as the presets count them (4bit has 4); without: as few as do.
 struct AutoBits {
-  std::optional<double> bits;
+  std::optional<double> bits = {};
+  std::string options = {};  // such as ",recent=0": they replace those of the preset
 };
 
 // What a cache of one sequence of `tokens` tokens may allocate.
@@ -35,8 +36,8 @@ struct MemoryBudget {
 // A recipe, or the wish to have one chosen.
 using RecipeRequest = std::variant<Recipe, AutoBits, MemoryBudget>;
 
-// `auto`, `auto:BITS` or a recipe's text. Errors: those of Recipe::Parse; kInvalidArgument for bits
-// below 2 or above 8.
+// `auto` or `auto:BITS`, with options behind them as behind a preset, or a recipe's text.
+// Errors: those of Recipe::Parse; kInvalidArgument for bits below 2 or above 8.
 Result<RecipeRequest> ParseRecipeRequest(std::string_view text);
 
 struct ChosenRecipe {

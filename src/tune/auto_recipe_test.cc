@@ -46,11 +46,15 @@ TEST(AutoRecipeTest, Requests) {
     EXPECT_EQ(request.status().code(), StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(request.status().message(), HasSubstr("2 to 8 bits"));
   }
+  EXPECT_EQ(std::get<AutoBits>(*ParseRecipeRequest("auto:3,recent=0")).options, ",recent=0");
+  for (const char* text : {"auto,recent=1", "auto:4,sink=4@0,kv=f16", "auto,", "auto:4,x=1"}) {
+    EXPECT_EQ(ParseRecipeRequest(text).status().code(), StatusCode::kInvalidArgument) << text;
+  }
   EXPECT_EQ(ParseRecipeRequest("automatic").status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST(AutoRecipeTest, TheSensitiveLayerIsProtected) {
-  const ChosenRecipe chosen = Choose({4});
+  const ChosenRecipe chosen = Choose({.bits = 4});
   EXPECT_LE(chosen.bits, 4);
   EXPECT_GT(chosen.bits, 3.9);
   const Recipe& recipe = chosen.recipe;
@@ -63,10 +67,18 @@ TEST(AutoRecipeTest, TheSensitiveLayerIsProtected) {
   EXPECT_THAT(chosen.reason, HasSubstr("8 bits (layer 2)"));
 }
 
+TEST(AutoRecipeTest, OptionsReplaceThoseOfThePreset) {
+  EXPECT_EQ(Choose({.bits = 3}).recipe.recent_tokens, 128);
+  EXPECT_EQ(Choose({.bits = 6}).recipe.recent_tokens, 0);
+  const Recipe recipe = Choose({.bits = 3, .options = ",sink=8,recent=0"}).recipe;
+  EXPECT_EQ(recipe.sink_tokens, 8);
+  EXPECT_EQ(recipe.recent_tokens, 0);
+}
+
 TEST(AutoRecipeTest, WithoutBitsAsFewAsDo) {
   const ChosenRecipe chosen = Choose({}, 1000);
   EXPECT_LE(chosen.predicted_kl, kAutoKl);
-  EXPECT_GT(Choose({chosen.bits - 0.2}, 1000).predicted_kl, kAutoKl);
+  EXPECT_GT(Choose({.bits = chosen.bits - 0.2}, 1000).predicted_kl, kAutoKl);
 }
 
 TEST(AutoRecipeTest, MemoryDecides) {
@@ -90,12 +102,13 @@ TEST(AutoRecipeTest, MemoryDecides) {
 }
 
 TEST(AutoRecipeTest, NoNoiseNoChoice) {
-  const auto chosen = ChooseRecipe(FourLayers(), NeutralCalibration(FourLayers()), AutoBits{4});
+  const auto chosen =
+      ChooseRecipe(FourLayers(), NeutralCalibration(FourLayers()), AutoBits{.bits = 4});
   EXPECT_EQ(chosen.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(chosen.status().message(), HasSubstr("256 tokens"));
   Shape other = FourLayers();
   other.layers.pop_back();
-  EXPECT_EQ(ChooseRecipe(other, OneLoudLayer(), AutoBits{4}).status().code(),
+  EXPECT_EQ(ChooseRecipe(other, OneLoudLayer(), AutoBits{.bits = 4}).status().code(),
             StatusCode::kInvalidArgument);
 }
 
