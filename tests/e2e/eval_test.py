@@ -80,9 +80,11 @@ class EvalTest(unittest.TestCase):
                 paths += ["-f", pathlib.Path(folder) / name]
                 paths[-1].write_text(sentence * 60)
             rows_file, markdown = pathlib.Path(folder) / "csv", pathlib.Path(folder) / "md"
+            plot = pathlib.Path(folder) / "svg"
             arguments = ["-c", "64,128", "--windows", 2, "--kv", "8bit", "--kv", "q8_0"]
             short, long = json.loads(self.evaluates(
-                *paths, *arguments, "--json", "--csv", rows_file, "--markdown", markdown))
+                *paths, *arguments, "--json", "--csv", rows_file, "--markdown", markdown,
+                "--svg", plot))
             self.assertEqual((short["context"], short["windows"], short["tokens"]), (64, 4, 4 * 31))
             self.assertEqual((long["context"], long["windows"], long["tokens"]), (128, 4, 4 * 63))
             row = long["rows"][0]
@@ -103,6 +105,9 @@ class EvalTest(unittest.TestCase):
             self.assertIn("| recipe | sink |", markdown.read_text())
             self.assertEqual(markdown.read_text().count("\n| 8bit |"), 2)
             self.assertEqual(markdown.read_text().count("q8_0 failed"), 2)
+            # Too short for a sealed page: nothing is lost, so there is nothing to draw.
+            self.assertTrue(plot.read_text().startswith("<svg"))
+            self.assertNotIn("<circle", plot.read_text())
 
     def test_the_paper_protocol(self):
         text = DATA / "text" / "tinystories_sample_en.txt"
@@ -223,12 +228,15 @@ class RealModelTest(unittest.TestCase):
 
     def test_the_worst_layer_is_named(self):
         with tempfile.TemporaryDirectory() as folder:
-            rows_file = pathlib.Path(folder) / "csv"
+            rows_file, plot = pathlib.Path(folder) / "csv", pathlib.Path(folder) / "svg"
             done = shorthand("eval", "-m", SMOLLM2, "-c", 200, "--windows", 1, "--weights", "native",
                              "--kv", "q4_0", "--kv", "f16", "--layers", "--json", "--csv", rows_file,
-                             OMP_WAIT_POLICY="passive")
+                             "--svg", plot, OMP_WAIT_POLICY="passive")
             self.assertEqual(done.returncode, 0, done.stderr)
             rows = list(csv.DictReader(rows_file.read_text().splitlines()))
+            drawn = plot.read_text()
+        self.assertIn(">q4_0</text>", drawn)
+        self.assertNotIn("f16", drawn)  # loses nothing
         q4_0, f16 = json.loads(done.stdout)["rows"]
         layers = q4_0["layers"]
         self.assertEqual(len(layers), 30)

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "bench_chart.h"
+#include "chart.h"
 #include "plan/units.h"
 #include "result_files.h"
 #include "terminal.h"

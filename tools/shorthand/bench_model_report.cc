@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "bench_chart.h"
+#include "chart.h"
 #include "plan/units.h"
 #include "result_files.h"
 #include "terminal.h"

@@ -1,10 +1,12 @@
-#include "bench_chart.h"
+#include "chart.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace shorthand {
 namespace {
@@ -48,6 +50,48 @@ double NiceStep(double top) {
     if (power * factor * 5 >= top) return power * factor;
   }
   return power * 10;
+}
+
+// Where a name stands.
+struct Box {
+  double left, top, width, height;
+
+  bool Meets(const Box& other) const {
+    return left < other.left + other.width && other.left < left + width &&
+           top < other.top + other.height && other.top < top + height;
+  }
+};
+
+// A place beside the dot at (x, y) that meets none of `taken`, if there is one; nearer ones first,
+// those on the right before those on the left.
+Box PlaceName(double x, double y, const std::string& name, const std::vector<Box>& taken) {
+  constexpr double kLetter = 6, kHeight = 13;
+  const double width = kLetter * static_cast<double>(name.size());
+  const auto right = [&](double dy) { return Box{x + 8, y - kHeight / 2 + dy, width, kHeight}; };
+  for (int step = 0; step < 12; ++step) {
+    const double dy = (step % 2 == 0 ? 1 : -1) * (step + 1) / 2 * (kHeight - 1);
+    const Box left = {x - 8 - width, y - kHeight / 2 + dy, width, kHeight};
+    for (const Box& box : {right(dy), left}) {
+      const bool inside = box.left > 0 && box.left + box.width < kWidth;
+      const auto meets = [&](const Box& other) { return box.Meets(other); };
+      if (inside && std::none_of(taken.begin(), taken.end(), meets)) return box;
+    }
+  }
+  return right(0);
+}
+
+// Of those for which no other is as low and as far to the left, the places, from left to right.
+std::vector<size_t> Frontier(std::span<const Dot> dots) {
+  std::vector<size_t> order(dots.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(dots[a].x, dots[a].y) < std::pair(dots[b].x, dots[b].y);
+  });
+  std::vector<size_t> frontier;
+  for (const size_t i : order) {
+    if (frontier.empty() || dots[i].y < dots[frontier.back()].y) frontier.push_back(i);
+  }
+  return frontier;
 }
 
 }  // namespace
@@ -111,6 +155,55 @@ std::string LineChart(const std::string& title, const std::string& x_title,
     body += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"14\" height=\"4\" fill=\"{}\"/>\n",
                         kRight + 16, y, color);
     body += Text(kRight + 36, y + 6, "start", lines[i].name);
+  }
+  return Document(kBottom + 56, title, body);
+}
+
+std::string ScatterChart(const std::string& title, const std::string& x_title,
+                         const std::string& y_title, std::span<const Dot> dots) {
+  constexpr double kTop = 60, kBottom = 520, kLeft = 64, kRight = kWidth - 24;
+  double x_low = INFINITY, x_high = 0, y_low = INFINITY, y_high = 0;
+  for (const Dot& dot : dots) {
+    x_low = std::min(x_low, std::floor(dot.x));
+    x_high = std::max(x_high, std::ceil(dot.x + 0.5));
+    y_low = std::min(y_low, std::floor(std::log10(dot.y)));
+    y_high = std::max(y_high, std::ceil(std::log10(dot.y)));
+  }
+  if (dots.empty()) x_low = 0, x_high = 1, y_low = 0, y_high = 1;
+  y_high = std::max(y_high, y_low + 1);
+  const auto x_of = [&](double x) {
+    return kLeft + (x - x_low) / (x_high - x_low) * (kRight - kLeft);
+  };
+  const auto y_of = [&](double y) {
+    return kBottom - (std::log10(y) - y_low) / (y_high - y_low) * (kBottom - kTop);
+  };
+
+  std::string body = Text(16, 44, "start", y_title);
+  for (double decade = y_low; decade <= y_high; ++decade) {
+    const double y = y_of(std::pow(10, decade));
+    body += fmt::format("<path d=\"M{} {:.1f}H{}\" stroke=\"#dddddd\"/>\n", kLeft, y, kRight);
+    body += Text(kLeft - 6, y + 4, "end", fmt::format("{:g}", std::pow(10, decade)));
+  }
+  for (double x = x_low; x <= x_high; ++x) {
+    body += Text(x_of(x), kBottom + 18, "middle", fmt::format("{:g}", x));
+  }
+  body += Text((kLeft + kRight) / 2, kBottom + 38, "middle", x_title);
+  std::string path;
+  for (const size_t i : Frontier(dots)) {
+    path +=
+        fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x_of(dots[i].x), y_of(dots[i].y));
+  }
+  body +=
+      fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#bbbbbb\" stroke-width=\"2\"/>\n", path);
+  std::vector<Box> taken;
+  for (const Dot& dot : dots) taken.push_back({x_of(dot.x) - 4, y_of(dot.y) - 4, 8, 8});
+  for (const Dot& dot : dots) {
+    const char* color = kColors[dot.series % kColors.size()];
+    body += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n", x_of(dot.x),
+                        y_of(dot.y), color);
+    const Box box = PlaceName(x_of(dot.x), y_of(dot.y), dot.name, taken);
+    taken.push_back(box);
+    body += Text(box.left, box.top + box.height - 3, "start", dot.name);
   }
   return Document(kBottom + 56, title, body);
 }

@@ -1,7 +1,7 @@
-// Charts of `shorthand bench` as SVG.
+// Charts of `shorthand bench` and `shorthand eval` as SVG.
 // Thread-safety: pure functions.
-#ifndef SHORTHAND_TOOLS_BENCH_CHART_H_
-#define SHORTHAND_TOOLS_BENCH_CHART_H_
+#ifndef SHORTHAND_TOOLS_CHART_H_
+#define SHORTHAND_TOOLS_CHART_H_
 
 #include <span>
 #include <string>
@@ -30,6 +30,17 @@ struct Line {
 std::string LineChart(const std::string& title, const std::string& x_title,
                       std::span<const Line> lines);
 
+struct Dot {
+  std::string name;
+  double x = 0, y = 0;
+  int series = 0;  // its colour
+};
+
+// Named dots on a scale of powers of ten upwards, and the line that those make for which no other
+// is lower and further to the left. REQUIRES: y is positive.
+std::string ScatterChart(const std::string& title, const std::string& x_title,
+                         const std::string& y_title, std::span<const Dot> dots);
+
 }  // namespace shorthand
 
-#endif  // SHORTHAND_TOOLS_BENCH_CHART_H_
+#endif  // SHORTHAND_TOOLS_CHART_H_

@@ -59,6 +59,7 @@ struct Options {
   std::string weights = "f32";
   std::string csv_file;
   std::string markdown_file;
+  std::string svg_file;
   bool json = false;
   EvalRequest request = {
       .windows = 2,
@@ -122,7 +123,7 @@ Status ReadTexts(Options& options) {
 int RunEval(Options& options) {
   if (Status status = Complete(options); !status.ok()) return FailUsage(status);
   for (const std::string& path :
-       {options.csv_file, options.markdown_file, options.request.resume_file}) {
+       {options.csv_file, options.markdown_file, options.svg_file, options.request.resume_file}) {
     if (Status status = CheckWritable(path); !status.ok()) return Fail(status);
   }
   if (Status status = ReadTexts(options); !status.ok()) return Fail(status);
@@ -136,6 +137,7 @@ int RunEval(Options& options) {
   }
   Status written = WriteText(options.csv_file, EvalCsv(*report));
   if (written.ok()) written = WriteText(options.markdown_file, EvalMarkdown(*report));
+  if (written.ok()) written = WriteText(options.svg_file, EvalSvg(*report));
   if (!written.ok()) return Fail(written);
   return report->any_row() ? kExitDone
                            : Fail(InvalidArgument("none of the recipes could be evaluated"));
@@ -204,6 +206,8 @@ void DeclareHow(CLI::App& app, Options& options) {
       ->type_name("FILE");
   app.add_option("--csv", options.csv_file, "Write the rows to a file, too")->type_name("FILE");
   app.add_option("--markdown", options.markdown_file, "Write the tables for documents, too")
+      ->type_name("FILE");
+  app.add_option("--svg", options.svg_file, "Draw KL over bits, of the first context, too")
       ->type_name("FILE");
   app.add_flag("--json", options.json, "The same for programs");
 }

@@ -57,6 +57,9 @@ std::string_view ProtocolName(Protocol protocol);
 std::string EvalTable(const EvalReport& report);
 std::string EvalMarkdown(const EvalReport& report);
 
+// KL over bits, a dot for each row of the first context that has figures.
+std::string EvalSvg(const EvalReport& report);
+
 // An object, or an array with one for each of several contexts. The fields are fixed:
 // docs/evaluation.md.
 nlohmann::ordered_json EvalJson(const EvalReport& report);
