@@ -52,6 +52,8 @@ double NiceStep(double top) {
   return power * 10;
 }
 
+constexpr double kScatterLeft = 64;  // of the plot itself
+
 // Where a name stands.
 struct Box {
   double left, top, width, height;
@@ -65,14 +67,14 @@ struct Box {
 // A place beside the dot at (x, y) that meets none of `taken`, if there is one; nearer ones first,
 // those on the right before those on the left.
 Box PlaceName(double x, double y, const std::string& name, const std::vector<Box>& taken) {
-  constexpr double kLetter = 6, kHeight = 13;
+  constexpr double kLetter = 6.6, kHeight = 13;
   const double width = kLetter * static_cast<double>(name.size());
   const auto right = [&](double dy) { return Box{x + 8, y - kHeight / 2 + dy, width, kHeight}; };
   for (int step = 0; step < 12; ++step) {
     const double dy = (step % 2 == 0 ? 1 : -1) * (step + 1) / 2 * (kHeight - 1);
     const Box left = {x - 8 - width, y - kHeight / 2 + dy, width, kHeight};
     for (const Box& box : {right(dy), left}) {
-      const bool inside = box.left > 0 && box.left + box.width < kWidth;
+      const bool inside = box.left > kScatterLeft && box.left + box.width < kWidth;
       const auto meets = [&](const Box& other) { return box.Meets(other); };
       if (inside && std::none_of(taken.begin(), taken.end(), meets)) return box;
     }
@@ -161,7 +163,7 @@ std::string LineChart(const std::string& title, const std::string& x_title,
 
 std::string ScatterChart(const std::string& title, const std::string& x_title,
                          const std::string& y_title, std::span<const Dot> dots) {
-  constexpr double kTop = 60, kBottom = 520, kLeft = 64, kRight = kWidth - 24;
+  constexpr double kTop = 60, kBottom = 520, kLeft = kScatterLeft, kRight = kWidth - 24;
   double x_low = INFINITY, x_high = 0, y_low = INFINITY, y_high = 0;
   for (const Dot& dot : dots) {
     x_low = std::min(x_low, std::floor(dot.x));
@@ -203,7 +205,13 @@ std::string ScatterChart(const std::string& title, const std::string& x_title,
                         y_of(dot.y), color);
     const Box box = PlaceName(x_of(dot.x), y_of(dot.y), dot.name, taken);
     taken.push_back(box);
-    body += Text(box.left, box.top + box.height - 3, "start", dot.name);
+    // To the end of the name that is nearer.
+    const bool on_right = box.left > x_of(dot.x);
+    body += fmt::format("<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" stroke=\"#888888\"/>\n",
+                        x_of(dot.x), y_of(dot.y), on_right ? box.left : box.left + box.width,
+                        box.top + box.height / 2);
+    body += Text(on_right ? box.left + 1 : box.left + box.width - 1, box.top + box.height - 3,
+                 on_right ? "start" : "end", dot.name);
   }
   return Document(kBottom + 56, title, body);
 }
