@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <barrier>
 #include <cstddef>
-#include <functional>
 #include <memory>
-#include <thread>
 #include <utility>
 
+#include "base/parallel.h"
 #include "shorthand/attention.h"
 #include "shorthand/cache.h"
 
@@ -49,7 +48,8 @@ class Pass {
     auto plan = AttentionPlan::Create(**batch);
     if (!plan.ok()) return plan.status();
     std::barrier stage(threads_);
-    OnWorkers([&](int worker) {
+    ForEach(threads_, threads_, [&](size_t index) {
+      const int worker = static_cast<int>(index);
       for (int l = 0; l < static_cast<int>(shape_.layers.size()); ++l) {
         const LayerShape& layer = shape_.layers[l];
         const LayerRows& rows = text_.layers[l];
@@ -70,16 +70,16 @@ class Pass {
     return (*batch)->Commit();
   }
 
-  void OnWorkers(const std::function<void(int)>& work) const {
-    std::vector<std::jthread> others;
-    for (int worker = 1; worker < threads_; ++worker) others.emplace_back(work, worker);
-    work(0);
-  }
-
   const Shape& shape_;
   const TextRows& text_;
   const int threads_;
 };
+
+double SquaredSize(const std::vector<float>& a) {
+  double sum = 0;
+  for (const float x : a) sum += double{x} * x;
+  return sum;
+}
 
 double SquaredDistance(const std::vector<float>& a, const std::vector<float>& b) {
   double sum = 0;
@@ -101,17 +101,17 @@ Result<std::vector<std::vector<double>>> AttentionNoise(const Shape& shape,
   f32.kv.k.code = f32.kv.v.code = Code::kF32;
   const auto exact = pass.Run(f32, nullptr);
   if (!exact.ok()) return exact.status();
+  std::vector<double> signals;
+  for (const std::vector<float>& layer : *exact) signals.push_back(SquaredSize(layer));
   std::vector<std::vector<double>> noise;
   for (const Recipe& recipe : recipes) {
     const auto outputs = pass.Run(recipe, calibration);
     if (!outputs.ok()) return outputs.status();
     std::vector<double>& of_recipe = noise.emplace_back(shape.layers.size(), 0.0);
     for (size_t l = 0; l < shape.layers.size(); ++l) {
-      const std::vector<float>& layer = (*exact)[l];
-      const double signal = SquaredDistance(layer, std::vector<float>(layer.size()));
+      if (signals[l] == 0) continue;
       const int owner = shape.layers[l].kv_owner;
-      double& sum = of_recipe[owner >= 0 ? owner : l];
-      if (signal > 0) sum += SquaredDistance((*outputs)[l], layer) / signal;
+      of_recipe[owner >= 0 ? owner : l] += SquaredDistance((*outputs)[l], (*exact)[l]) / signals[l];
     }
   }
   return noise;

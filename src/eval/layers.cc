@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/half.h"
+#include "base/parallel.h"
 #include "cache/view.h"
 #include "eval/lane.h"
-#include "eval/parallel.h"
 #include "eval/passage.h"
 #include "quant/footprint.h"
 #include "quant/page.h"

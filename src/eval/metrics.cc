@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "eval/parallel.h"
+#include "base/parallel.h"
 
 namespace shorthand {
 namespace {

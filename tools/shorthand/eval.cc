@@ -108,25 +108,15 @@ Status Complete(Options& options) {
   return OkStatus();
 }
 
-// The texts; the project's documents if none is named.
-Status ReadTexts(Options& options) {
-  std::vector<std::string> paths = options.text_files;
-  if (paths.empty()) paths.push_back("");
-  for (const std::string& path : paths) {
-    auto text = ReadEvalText(path);
-    if (!text.ok()) return text.status();
-    options.request.texts.push_back(std::move(*text));
-  }
-  return OkStatus();
-}
-
 int RunEval(Options& options) {
   if (Status status = Complete(options); !status.ok()) return FailUsage(status);
   for (const std::string& path :
        {options.csv_file, options.markdown_file, options.svg_file, options.request.resume_file}) {
     if (Status status = CheckWritable(path); !status.ok()) return Fail(status);
   }
-  if (Status status = ReadTexts(options); !status.ok()) return Fail(status);
+  auto texts = ReadEvalTexts(options.text_files);
+  if (!texts.ok()) return Fail(texts.status());
+  options.request.texts = *std::move(texts);
   const auto report = Measure(options.request);
   if (!report.ok()) return Fail(report.status());
 

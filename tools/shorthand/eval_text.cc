@@ -52,4 +52,14 @@ Result<EvalText> ReadEvalText(const std::string& path) {
   return NotFound("the project's documents are not where they were installed; give -f TEXT");
 }
 
+Result<std::vector<EvalText>> ReadEvalTexts(const std::vector<std::string>& paths) {
+  std::vector<EvalText> texts;
+  for (const std::string& path : paths.empty() ? std::vector<std::string>{""} : paths) {
+    auto text = ReadEvalText(path);
+    if (!text.ok()) return text.status();
+    texts.push_back(*std::move(text));
+  }
+  return texts;
+}
+
 }  // namespace shorthand

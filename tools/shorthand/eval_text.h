@@ -4,6 +4,7 @@
 #define SHORTHAND_TOOLS_EVAL_TEXT_H_
 
 #include <string>
+#include <vector>
 
 #include "shorthand/status.h"
 
@@ -18,6 +19,9 @@ struct EvalText {
 // the source tree it was built from) if `path` is empty.
 // Errors: kNotFound.
 Result<EvalText> ReadEvalText(const std::string& path);
+
+// Of every path; the project's documents if there is none. Errors: the first one's.
+Result<std::vector<EvalText>> ReadEvalTexts(const std::vector<std::string>& paths);
 
 }  // namespace shorthand
 

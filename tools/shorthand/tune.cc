@@ -72,13 +72,9 @@ Result<Inputs> ReadInputs(const Options& options) {
     if (!skipped.ok()) return skipped.status();
     inputs.windows.skipped_tokens = *skipped;
   }
-  std::vector<std::string> paths = options.text_files;
-  if (paths.empty()) paths.push_back("");
-  for (const std::string& path : paths) {
-    auto text = ReadEvalText(path);
-    if (!text.ok()) return text.status();
-    inputs.texts.push_back(*std::move(text));
-  }
+  auto texts = ReadEvalTexts(options.text_files);
+  if (!texts.ok()) return texts.status();
+  inputs.texts = *std::move(texts);
   return inputs;
 }
 

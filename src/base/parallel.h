@@ -1,7 +1,7 @@
 // ForEach: independent pieces of work on a few threads.
 // Thread-safety: may be called from any thread.
-#ifndef SHORTHAND_EVAL_PARALLEL_H_
-#define SHORTHAND_EVAL_PARALLEL_H_
+#ifndef SHORTHAND_BASE_PARALLEL_H_
+#define SHORTHAND_BASE_PARALLEL_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -24,4 +24,4 @@ void ForEach(size_t count, int threads, const Work& work) {
 
 }  // namespace shorthand
 
-#endif  // SHORTHAND_EVAL_PARALLEL_H_
+#endif  // SHORTHAND_BASE_PARALLEL_H_
