@@ -1,7 +1,6 @@
 #include "tune/allocation.h"
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 #include <utility>
 
@@ -82,12 +81,23 @@ std::vector<Allocation> AllocationsByBits(const Shape& shape, const Damage& dama
   }
 }
 
-const Allocation& LargestWithin(const std::vector<Allocation>& allocations, double bits) {
-  const auto after = std::upper_bound(
-      allocations.begin(), allocations.end(), bits,
-      [](double most, const Allocation& allocation) { return most < allocation.bits; });
-  assert(after != allocations.begin());
-  return *std::prev(after);
+std::vector<Allocation> AllocationsAlike(const Damage& damage) {
+  std::vector<Allocation> allocations;
+  LayerRungs alike;
+  for (; alike.k < static_cast<int>(KeyRungs().size()); ++alike.k) {
+    const double bits = KeyRungs()[alike.k].bits;
+    while (alike.v + 1 < static_cast<int>(ValueRungs().size()) &&
+           ValueRungs()[alike.v + 1].bits <= bits) {
+      ++alike.v;
+    }
+    Allocation& allocation = allocations.emplace_back();
+    allocation.bits = (bits + ValueRungs()[alike.v].bits) / 2;
+    for (size_t l = 0; l < damage.k.size(); ++l) {
+      allocation.layers.push_back(alike);
+      if (!damage.k[l].empty()) allocation.kl += damage.k[l][alike.k] + damage.v[l][alike.v];
+    }
+  }
+  return allocations;
 }
 
 Recipe RecipeOf(const Allocation& allocation) {

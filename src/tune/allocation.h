@@ -30,8 +30,9 @@ struct Allocation {
 // REQUIRES: damage of this shape.
 std::vector<Allocation> AllocationsByBits(const Shape& shape, const Damage& damage);
 
-// The last one of at most `bits`. REQUIRES: there is one.
-const Allocation& LargestWithin(const std::vector<Allocation>& allocations, double bits);
+// The same for layers that all stand on the same rungs, those of values at most as high as those of
+// keys.
+std::vector<Allocation> AllocationsAlike(const Damage& damage);
 
 // Below so many bits the page before the one being written stays exact, as in the presets.
 inline constexpr double kBitsWithoutRecent = 5;

@@ -64,10 +64,19 @@ TEST(AllocationTest, EveryStepAddsBitsAndTakesDamage) {
     EXPECT_GT(allocations[i].bits, allocations[i - 1].bits);
     EXPECT_LT(allocations[i].kl, allocations[i - 1].kl);
   }
-  EXPECT_EQ(LargestWithin(allocations, 2).bits, 2);
-  EXPECT_LE(LargestWithin(allocations, 3.3).bits, 3.3);
-  EXPECT_GT(LargestWithin(allocations, 3.3).bits, 3);
-  EXPECT_EQ(LargestWithin(allocations, 9).bits, 8);
+}
+
+TEST(AllocationTest, AlikeFromTheLowestRungsToTheHighest) {
+  const Damage damage = {.k = {std::vector<double>(KeyRungs().size(), 1.0), {}},
+                         .v = {std::vector<double>(ValueRungs().size(), 0.5), {}}};
+  const auto allocations = AllocationsAlike(damage);
+  ASSERT_EQ(allocations.size(), KeyRungs().size());
+  EXPECT_EQ(RecipeOf(allocations.front()).ToString(), "k=w2/ch,v=had:lm2/tok:ub,sink=4,recent=128");
+  EXPECT_EQ(RecipeOf(allocations.back()).ToString(), "k=bal:had:u8/ch,v=had:i8/tok,sink=4");
+  const auto& between = allocations[9];  // w4.5 beside lm4: there are no values of 4.5 bits
+  EXPECT_EQ(between.bits, 4.25);
+  EXPECT_EQ(between.kl, 1.5);
+  EXPECT_EQ(RecipeOf(between).ToString(), "k=w4.5/ch,v=had:lm4/tok:ub,sink=4,recent=128");
 }
 
 TEST(AllocationTest, LayersThatSealNothingTakeNoPart) {

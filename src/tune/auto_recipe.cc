@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "plan/units.h"
-#include "quant/footprint.h"
 #include "tune/rungs.h"
 
 namespace shorthand {
@@ -66,12 +65,6 @@ Result<ChosenRecipe> WithOptions(ChosenRecipe chosen, const AutoBits& wish) {
   return chosen;
 }
 
-Result<uint64_t> BytesOf(const Shape& shape, const Recipe& recipe, int64_t tokens) {
-  const auto groups = ResolveGroups(shape, recipe);
-  if (!groups.ok()) return groups.status();
-  return FootprintOf(*groups, tokens, 1).allocated_bytes;
-}
-
 }  // namespace
 
 Result<RecipeRequest> ParseRecipeRequest(std::string_view text) {
@@ -104,9 +97,9 @@ Result<ChosenRecipe> ChooseRecipe(const Shape& shape, const Calibration& calibra
   if (!damage.ok()) return damage.status();
   const std::vector<Allocation> allocations = AllocationsByBits(shape, *damage);
   if (wish.bits) {
-    return WithOptions(
-        Chosen(*damage, LargestWithin(allocations, *wish.bits), fmt::format("auto:{}", *wish.bits)),
-        wish);
+    const auto largest = LargestWithin(shape, allocations, BitBudget{*wish.bits});
+    if (!largest.ok()) return largest.status();
+    return WithOptions(Chosen(*damage, *largest, fmt::format("auto:{}", *wish.bits)), wish);
   }
   const auto good =
       std::find_if(allocations.begin(), allocations.end(),
@@ -117,27 +110,21 @@ Result<ChosenRecipe> ChooseRecipe(const Shape& shape, const Calibration& calibra
 
 Result<ChosenRecipe> ChooseRecipe(const Shape& shape, const Calibration& calibration,
                                   const MemoryBudget& budget) {
-  const auto goal =
-      fmt::format("{} for {} tokens", FormatSize(budget.bytes), FormatTokens(budget.tokens));
   Recipe exact;
-  auto bytes = BytesOf(shape, exact, budget.tokens);
+  const auto bytes = AllocatedBytes(shape, exact, budget.tokens);
   if (!bytes.ok()) return bytes.status();
   if (*bytes <= budget.bytes) {
-    return ChosenRecipe{.recipe = exact,
-                        .bits = 16,
-                        .predicted_kl = 0,
-                        .reason = fmt::format("{}: f16 fits, {}", goal, FormatSize(*bytes))};
+    return ChosenRecipe{
+        .recipe = exact,
+        .bits = 16,
+        .predicted_kl = 0,
+        .reason = fmt::format("{}: f16 fits, {}", BudgetText(budget), FormatSize(*bytes))};
   }
   const auto damage = PredictDamage(shape, calibration);
   if (!damage.ok()) return damage.status();
-  const std::vector<Allocation> allocations = AllocationsByBits(shape, *damage);
-  for (auto it = allocations.rbegin(); it != allocations.rend(); ++it) {
-    bytes = BytesOf(shape, RecipeOf(*it), budget.tokens);
-    if (!bytes.ok()) return bytes.status();
-    if (*bytes <= budget.bytes) return Chosen(*damage, *it, goal);
-  }
-  return ResourceExhausted(
-      fmt::format("{}: the smallest recipe needs {}", goal, FormatSize(*bytes)));
+  const auto largest = LargestWithin(shape, AllocationsByBits(shape, *damage), budget);
+  if (!largest.ok()) return largest.status();
+  return Chosen(*damage, *largest, BudgetText(budget));
 }
 
 }  // namespace shorthand

@@ -4,7 +4,6 @@
 #ifndef SHORTHAND_TUNE_AUTO_RECIPE_H_
 #define SHORTHAND_TUNE_AUTO_RECIPE_H_
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,7 +13,7 @@
 #include "shorthand/recipe.h"
 #include "shorthand/shape.h"
 #include "shorthand/status.h"
-#include "tune/allocation.h"
+#include "tune/budget.h"
 
 namespace shorthand {
 
@@ -25,12 +24,6 @@ inline constexpr double kAutoKl = 0.001;
 struct AutoBits {
   std::optional<double> bits = {};
   std::string options = {};  // such as ",recent=0": they replace those of the preset
-};
-
-// What a cache of one sequence of `tokens` tokens may allocate.
-struct MemoryBudget {
-  uint64_t bytes = 0;
-  int64_t tokens = 0;
 };
 
 // A recipe, or the wish to have one chosen.

@@ -68,18 +68,22 @@ class Tuning {
   Result<TuneResult> Run() {
     result_.parts = parts_.size();
     Damage damage = predicted_;
-    Allocation allocation = Best(damage);
-    Status status = AddSteps(
-        {{"layers alike", AlikeWithin(damage, options_.bits)}, {"as predicted", allocation}});
+    const auto alike = Within(AllocationsAlike(damage));
+    if (!alike.ok()) return alike.status();
+    auto allocation = Within(AllocationsByBits(model_.shape(), damage));
+    if (!allocation.ok()) return allocation.status();
+    bits_ = allocation->bits;
+    Status status = AddSteps({{"layers alike", *alike}, {"as predicted", *allocation}});
     for (int round = 1; round <= options_.rounds && status.ok(); ++round) {
-      status = MeasureParts(round == 1 ? nullptr : &allocation);
+      status = MeasureParts(round == 1 ? nullptr : &*allocation);
       if (!status.ok()) break;
       for (const Part& part : parts_) {
         part.Of(damage) =
             Corrected(part.Of(predicted_), BitsOf(part.rungs()), MeasurementsOf(part));
       }
-      allocation = Best(damage);
-      status = AddSteps({{fmt::format("round {}", round), allocation}});
+      allocation = Within(AllocationsByBits(model_.shape(), damage));
+      if (!allocation.ok()) return allocation.status();
+      status = AddSteps({{fmt::format("round {}", round), *allocation}});
     }
     if (!status.ok()) return status;
     result_.best = std::min_element(result_.steps.begin(), result_.steps.end(),
@@ -89,13 +93,13 @@ class Tuning {
   }
 
  private:
-  Allocation Best(const Damage& damage) const {
-    return LargestWithin(AllocationsByBits(model_.shape(), damage), options_.bits);
+  Result<Allocation> Within(const std::vector<Allocation>& allocations) const {
+    return LargestWithin(model_.shape(), allocations, options_.budget);
   }
 
   // Everything exact but one side of one layer.
   Recipe Alone(const Part& part, int rung) const {
-    Recipe recipe = RecipeOf({.layers = {{}}, .bits = options_.bits});
+    Recipe recipe = RecipeOf({.layers = {{}}, .bits = bits_});
     recipe.kv = SidePair();
     Override only = {.set = LayerSet::kSpans, .spans = {{part.layer, part.layer}}, .kv = {}};
     (part.keys ? only.kv.k : only.kv.v) = part.rungs()[rung].side;
@@ -145,9 +149,16 @@ class Tuning {
     if (!summaries.ok()) return summaries.status();
     for (size_t i = 0; i < steps.size(); ++i) {
       const auto& [name, allocation] = steps[i];
+      uint64_t bytes = 0;
+      if (const auto* memory = std::get_if<MemoryBudget>(&options_.budget)) {
+        const auto allocated = AllocatedBytes(model_.shape(), recipes[i], memory->tokens);
+        if (!allocated.ok()) return allocated.status();
+        bytes = *allocated;
+      }
       result_.steps.push_back({.name = name,
                                .recipe = recipes[i],
                                .bits = allocation.bits,
+                               .allocated_bytes = bytes,
                                .expected_kl = allocation.kl,
                                .kl = (*summaries)[i].kl_mean,
                                .kl_error = (*summaries)[i].kl_mean_error});
@@ -194,6 +205,7 @@ class Tuning {
   ScoreBook& book_;
   const TuneOptions& options_;
   Damage predicted_;
+  double bits_ = 0;  // of the recipe as predicted
   std::vector<Part> parts_;
   std::map<Part, std::map<int, double>> measured_;  // KL by rung
   TuneResult result_;
@@ -201,18 +213,6 @@ class Tuning {
 };
 
 }  // namespace
-
-Allocation AlikeWithin(const Damage& damage, double bits) {
-  const LayerRungs alike = {HighestWithin(KeyRungs(), bits), HighestWithin(ValueRungs(), bits)};
-  Allocation allocation;
-  for (size_t l = 0; l < damage.k.size(); ++l) {
-    allocation.layers.push_back(alike);
-    if (damage.k[l].empty()) continue;
-    allocation.kl += damage.k[l][alike.k] + damage.v[l][alike.v];
-  }
-  allocation.bits = (KeyRungs()[alike.k].bits + ValueRungs()[alike.v].bits) / 2;
-  return allocation;
-}
 
 std::vector<double> Corrected(std::span<const double> predicted, std::span<const double> bits,
                               std::span<const Measured> measured) {
@@ -237,11 +237,6 @@ std::vector<double> Corrected(std::span<const double> predicted, std::span<const
 Result<TuneResult> Tune(Model& model, std::span<const Passage> passages,
                         const Calibration& calibration, ScoreBook& book,
                         const TuneOptions& options) {
-  const double least = KeyRungs().front().bits, most = KeyRungs().back().bits;
-  if (!(options.bits >= least && options.bits <= most)) {
-    return InvalidArgument(
-        fmt::format("{} bits; {} to {} can be tuned for", options.bits, least, most));
-  }
   auto damage = PredictDamage(model.shape(), calibration);
   if (!damage.ok()) return damage.status();
   return Tuning(model, passages, calibration, book, options, *std::move(damage)).Run();

@@ -9,6 +9,7 @@
 #ifndef SHORTHAND_TUNE_TUNER_H_
 #define SHORTHAND_TUNE_TUNER_H_
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -20,23 +21,24 @@
 #include "shorthand/calibration.h"
 #include "shorthand/recipe.h"
 #include "shorthand/status.h"
-#include "tune/allocation.h"
+#include "tune/budget.h"
 
 namespace shorthand {
 
 struct TuneOptions {
-  double bits = 4;  // of a code, mean: the budget
-  int rounds = 2;   // of measuring every layer
+  Budget budget;
+  int rounds = 2;  // of measuring every layer
   std::function<void(double)> on_progress = {};
 };
 
 struct TuneStep {
   std::string name;
   Recipe recipe;
-  double bits = 0;         // of a code, mean
-  double expected_kl = 0;  // the sum of damages, nats
-  double kl = 0;           // measured
-  double kl_error = 0;     // standard error
+  double bits = 0;               // of a code, mean
+  uint64_t allocated_bytes = 0;  // for the tokens of a memory budget
+  double expected_kl = 0;        // the sum of damages, nats
+  double kl = 0;                 // measured
+  double kl_error = 0;           // standard error
 };
 
 // What storing one side of one layer alone costs.
@@ -55,14 +57,11 @@ struct TuneResult {
   size_t best = 0;               // the step with the least KL
 };
 
-// `calibration`: of the model, with noise. Errors: kInvalidArgument for bits below 2 or above 8;
-// those of PredictDamage and ScoreRecipes.
+// `calibration`: of the model, with noise. Errors: those of LargestWithin, PredictDamage and
+// ScoreRecipes.
 Result<TuneResult> Tune(Model& model, std::span<const Passage> passages,
                         const Calibration& calibration, ScoreBook& book,
                         const TuneOptions& options);
-
-// All layers on the highest rungs of at most `bits`.
-Allocation AlikeWithin(const Damage& damage, double bits);
 
 // Corrects one row of a damage table by measurements of some rungs: between two of them the
 // logarithm of measured over predicted is a straight line over the bits, beyond them it is that of

@@ -31,15 +31,6 @@ TEST(CorrectedTest, ByTheRatioOfMeasuredToPredicted) {
               ElementsAre(near(48), near(24), near(4), near(2.0 / 3), near(1.0 / 3)));
 }
 
-TEST(AlikeTest, TheHighestRungsOfAtMostTheBits) {
-  const Damage damage = {.k = {std::vector<double>(KeyRungs().size(), 1.0), {}},
-                         .v = {std::vector<double>(ValueRungs().size(), 0.5), {}}};
-  const Allocation allocation = AlikeWithin(damage, 4.7);
-  EXPECT_EQ(allocation.bits, 4.25);
-  EXPECT_EQ(allocation.kl, 1.5);
-  EXPECT_EQ(RecipeOf(allocation).ToString(), "k=w4.5/ch,v=had:lm4/tok:ub,sink=4,recent=128");
-}
-
 class TunerTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -73,8 +64,9 @@ class TunerTest : public ::testing::Test {
 
 TEST_F(TunerTest, StepsStayWithinTheBudgetAndTheBestIsChosen) {
   std::vector<double> shares;
-  const TuneOptions options = {
-      .bits = 3, .rounds = 2, .on_progress = [&](double share) { shares.push_back(share); }};
+  const TuneOptions options = {.budget = BitBudget{3},
+                               .rounds = 2,
+                               .on_progress = [&](double share) { shares.push_back(share); }};
   const auto result = Run(options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   ASSERT_EQ(result->steps.size(), 4u);
@@ -98,9 +90,23 @@ TEST_F(TunerTest, StepsStayWithinTheBudgetAndTheBestIsChosen) {
   EXPECT_EQ(again->steps.back().kl, result->steps.back().kl);
 }
 
+TEST_F(TunerTest, MemoryIsABudgetToo) {
+  const auto bytes = AllocatedBytes(model_->shape(), *Recipe::Parse("3bit"), 4096);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  const auto result = Run({.budget = MemoryBudget{*bytes, 4096}, .rounds = 1});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  for (const TuneStep& step : result->steps) {
+    EXPECT_LE(step.allocated_bytes, *bytes) << step.name;
+    EXPECT_EQ(step.allocated_bytes, *AllocatedBytes(model_->shape(), step.recipe, 4096));
+    EXPECT_GT(step.bits, 2) << step.name;
+  }
+}
+
 TEST_F(TunerTest, BudgetsOutsideTheRungsAreRefused) {
-  EXPECT_EQ(Run({.bits = 1.9}).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(Run({.bits = std::nan("")}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Run({.budget = BitBudget{1.9}}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Run({.budget = BitBudget{std::nan("")}}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Run({.budget = MemoryBudget{1000, 4096}}).status().code(),
+            StatusCode::kResourceExhausted);
 }
 
 }  // namespace

@@ -95,10 +95,23 @@ class TuneTest(unittest.TestCase):
         self.assertIn("Dearest alone", table)
         self.succeeds("inspect", "recipe", report["recipe"])
 
+    def test_tune_within_a_memory(self):
+        done = self.succeeds("tune", "-m", STORIES, "-t", 1, "-c", 128, "--windows", 1, "--rounds", 0,
+                             "--calibration", self.calibration(), "--kv-budget", "4MiB",
+                             "--kv-context", "4k", "--json")
+        report = json.loads(done.stdout)
+        self.assertEqual(report["budget"], {"allocated_bytes": 4 << 20, "tokens": 4096})
+        for step in report["steps"]:
+            self.assertLessEqual(step["allocated_bytes"], 4 << 20)
+            self.assertGreater(step["bits"], 2)
+
     def test_tune_refuses(self):
         tune = ["tune", "-m", STORIES, "-c", 128, "--windows", 1]
         self.refuses(2, "--bits", *tune, "--bits", 9)
         self.refuses(2, "no file", *tune, "-f", self.folder / "none")
+        self.refuses(2, "excludes", *tune, "--bits", 3, "--kv-budget", "1GiB")
+        self.refuses(2, "requires", *tune, "--kv-context", "4k")
+        self.refuses(2, "size", *tune, "--kv-budget", "much")
         self.refuses(1, "fewer than 256 tokens", *tune)
         self.refuses(1, "cannot be written", *tune, "-o", self.folder / "none/recipe")
 
