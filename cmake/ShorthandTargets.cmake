@@ -49,6 +49,11 @@ if(SHORTHAND_LIBFUZZER)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+# What `ctest --label-regex '^unit$'` runs, so that a sanitizer builds no more than that.
+if(SHORTHAND_BUILD_TESTS)
+  add_custom_target(unit_tests)
+endif()
+
 # Tests find the project's files, and the data beside the clone, through the environment.
 set(SHORTHAND_TEST_ENVIRONMENT "SHORTHAND_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 
@@ -69,4 +74,7 @@ function(shorthand_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES
     ENVIRONMENT "${SHORTHAND_TEST_ENVIRONMENT}" LABELS ${ARG_LABEL} TIMEOUT 600)
+  if(ARG_LABEL STREQUAL "unit")
+    add_dependencies(unit_tests ${name})
+  endif()
 endfunction()
