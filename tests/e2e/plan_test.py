@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -170,7 +171,10 @@ class InspectTest(CommandTest):
 class FrameTest(CommandTest):
     def test_help_and_version(self):
         self.assertIn("Examples:", self.succeeds())
-        self.assertIn("Examples:", self.succeeds("--help"))
+        top = self.succeeds("--help")
+        self.assertIn("Examples:", top)
+        commands = top[top.index("Subcommands:"):top.index("Examples:")].strip().splitlines()[1:]
+        self.assertTrue(all(re.match(r"  [a-z]+ +[A-Z].*\S$", line) for line in commands), commands)
         self.assertIn("24GB", self.succeeds("plan", "--help"))
         self.assertIn("kivi2", self.succeeds("inspect", "recipe", "--help"))
         self.assertRegex(self.succeeds("--version"), r"^shorthand \d+\.\d+\.\d+\n$")

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,6 +32,21 @@ constexpr Command kCommands[] = {
     {"inspect", "What this machine chose, what a recipe stores", DeclareInspect},
 };
 
+// Lists sub-commands by their summaries; CLI11 would print the whole head of each one's own help.
+class SummaryFormatter : public CLI::Formatter {
+ public:
+  explicit SummaryFormatter(std::span<const Command> commands) : commands_(commands) {}
+
+  std::string make_subcommand(const CLI::App* app) const override {
+    const auto command = std::find_if(commands_.begin(), commands_.end(),
+                                      [&](const Command& c) { return app->get_name() == c.name; });
+    return fmt::format("  {:<{}}{}\n", command->name, get_column_width() - 2, command->summary);
+  }
+
+ private:
+  std::span<const Command> commands_;
+};
+
 }  // namespace
 
 std::span<const Command> Commands() { return kCommands; }
@@ -40,6 +58,7 @@ Runner DeclareCommands(std::span<const Command> commands, CLI::App& parent) {
     declared.emplace_back(app, command.declare(*app));
   }
   parent.require_subcommand(1);
+  parent.formatter(std::make_shared<SummaryFormatter>(commands));
   return [declared = std::move(declared)]() -> int {
     for (const auto& [app, run] : declared) {
       if (app->parsed()) return run();

@@ -18,9 +18,9 @@ constexpr const char* kDescription =
 constexpr const char* kExamples =
     "Examples:\n"
     "  shorthand plan Llama-3-8B -c 32k --users 8 --memory 24GB\n"
-    "  shorthand plan config.json -c 128k --kv f16 --kv 4bit\n"
-    "  shorthand inspect recipe kivi4\n"
-    "  shorthand inspect cpu\n"
+    "  shorthand run -m smollm2 --kv 4bit -p \"The capital of France is\"\n"
+    "  shorthand eval -m smollm2 --kv 8bit --kv 4bit --kv 3bit\n"
+    "  shorthand inspect recipe 4bit\n"
     "\n"
     "`shorthand COMMAND --help` has the options of each and more examples.";
 
