@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 
 #include "base/half.h"
@@ -12,7 +10,7 @@
 #include "eval/lane.h"
 #include "eval/passage.h"
 #include "quant/footprint.h"
-#include "quant/page.h"
+#include "quant/slice.h"
 
 namespace shorthand {
 namespace {
@@ -68,32 +66,6 @@ std::vector<float> HeadRows(const std::vector<float>& rows, int head, int heads,
   return result;
 }
 
-// What is read from sealed pages instead of `rows`, [tokens][dim]; the rows of the page that is not
-// complete, and of sinks, as they are.
-std::vector<float> ReadBack(const SideFormat& format, const HeadTables& tables,
-                            const SidePart& part, size_t page_bytes, int sinks,
-                            const std::vector<float>& rows) {
-  std::vector<float> result = rows;
-  if (format.exact) return result;
-  const size_t page_values = static_cast<size_t>(kPageTokens) * format.dim;
-  const size_t scratch_bytes = (SealScratchBytes(format) + 63) / 64 * 64;
-  const std::unique_ptr<void, void (*)(void*)> scratch(std::aligned_alloc(64, scratch_bytes),
-                                                       std::free);
-  const std::unique_ptr<uint8_t, void (*)(void*)> page(
-      static_cast<uint8_t*>(std::aligned_alloc(64, (page_bytes + 63) / 64 * 64)), std::free);
-  std::vector<float> read(page_values);
-  for (size_t at = 0; at + page_values <= rows.size(); at += page_values) {
-    const int first = at == 0 ? sinks : 0;
-    if (first == kPageTokens) continue;
-    PageDescriptor descriptor;
-    SealSide(format, tables, rows.data() + at, first, part, page.get(), &descriptor, scratch.get());
-    UnsealSide(format, tables, part, page.get(), descriptor, read.data());
-    std::copy(read.begin() + static_cast<std::ptrdiff_t>(first) * format.dim, read.end(),
-              result.begin() + at + static_cast<size_t>(first) * format.dim);
-  }
-  return result;
-}
-
 double Dot(const float* a, const float* b, int dim) {
   double sum = 0;
   for (int i = 0; i < dim; ++i) sum += double{a[i]} * b[i];
@@ -133,10 +105,10 @@ class LayerDiagnosis {
     for (int head = 0; head < shape_.kv_heads; ++head) {
       keys_ = HeadRows(rows_.k, head, shape_.kv_heads, shape_.k_dim);
       values_ = HeadRows(rows_.v, head, shape_.kv_heads, shape_.v_dim);
-      read_keys_ = ReadBack(format_.k, format_.k_tables[head], format_.sealed.k,
-                            format_.sealed.bytes, group_.sink_tokens, keys_);
-      read_values_ = ReadBack(format_.v, format_.v_tables[head], format_.sealed.v,
-                              format_.sealed.bytes, group_.sink_tokens, values_);
+      const int64_t sealed = capture_.tokens / kPageTokens * kPageTokens;
+      const int64_t first = std::min<int64_t>(group_.sink_tokens, sealed);
+      read_keys_ = ReadBack(format_.k, format_.k_tables[head], keys_, first, sealed);
+      read_values_ = ReadBack(format_.v, format_.v_tables[head], values_, first, sealed);
       const int per_head = shape_.query_heads / shape_.kv_heads;
       for (size_t query = 0; query < capture_.query_positions.size(); ++query) {
         for (int i = 0; i < per_head; ++i) Attend(query, head * per_head + i);
