@@ -56,16 +56,6 @@ class Capturer {
   int64_t first_token_;
 };
 
-// One head's rows, [tokens][dim].
-std::vector<float> HeadRows(const std::vector<float>& rows, int head, int heads, int dim) {
-  std::vector<float> result;
-  for (size_t at = static_cast<size_t>(head) * dim; at < rows.size();
-       at += static_cast<size_t>(heads) * dim) {
-    result.insert(result.end(), rows.begin() + at, rows.begin() + at + dim);
-  }
-  return result;
-}
-
 double Dot(const float* a, const float* b, int dim) {
   double sum = 0;
   for (int i = 0; i < dim; ++i) sum += double{a[i]} * b[i];
@@ -103,8 +93,8 @@ class LayerDiagnosis {
   LayerScore Run() {
     if (group_.never_sealed) return {};
     for (int head = 0; head < shape_.kv_heads; ++head) {
-      keys_ = HeadRows(rows_.k, head, shape_.kv_heads, shape_.k_dim);
-      values_ = HeadRows(rows_.v, head, shape_.kv_heads, shape_.v_dim);
+      keys_ = RowsOfHead(rows_.k, head, shape_.kv_heads, shape_.k_dim);
+      values_ = RowsOfHead(rows_.v, head, shape_.kv_heads, shape_.v_dim);
       const int64_t sealed = capture_.tokens / kPageTokens * kPageTokens;
       const int64_t first = std::min<int64_t>(group_.sink_tokens, sealed);
       read_keys_ = ReadBack(format_.k, format_.k_tables[head], keys_, first, sealed);
@@ -193,9 +183,20 @@ class LayerDiagnosis {
 
 }  // namespace
 
-Result<LayerCapture> CaptureLayers(Model& model, std::span<const Token> tokens) {
+std::vector<float> RowsOfHead(std::span<const float> rows, int head, int heads, int dim) {
+  std::vector<float> result;
+  for (size_t at = static_cast<size_t>(head) * dim; at < rows.size();
+       at += static_cast<size_t>(heads) * dim) {
+    const auto row = rows.subspan(at, dim);
+    result.insert(result.end(), row.begin(), row.end());
+  }
+  return result;
+}
+
+Result<LayerCapture> CaptureLayers(Model& model, std::span<const Token> tokens,
+                                   const std::function<void(double)>& on_progress) {
   LayerCapture capture;
-  capture.tokens = std::min<int64_t>(kMaxCapturedTokens, static_cast<int64_t>(tokens.size()));
+  capture.tokens = static_cast<int64_t>(tokens.size());
   capture.query_positions = QueryPositions(capture.tokens);
   capture.layers.resize(model.shape().layers.size());
   Recipe f16;
@@ -211,6 +212,7 @@ Result<LayerCapture> CaptureLayers(Model& model, std::span<const Token> tokens) 
     model.Observe({});
     if (!exact.status().ok()) return exact.status();
     at += count;
+    if (on_progress) on_progress(static_cast<double>(at) / static_cast<double>(capture.tokens));
   }
   return capture;
 }

@@ -8,6 +8,7 @@
 #define SHORTHAND_EVAL_LAYERS_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -18,9 +19,6 @@
 #include "shorthand/status.h"
 
 namespace shorthand {
-
-// More tokens would take memory and time, and change little.
-inline constexpr int64_t kMaxCapturedTokens = 2048;
 
 struct CapturedLayer {
   std::vector<float> k;  // [tokens][kv_heads][k_dim]
@@ -34,8 +32,12 @@ struct LayerCapture {
   std::vector<CapturedLayer> layers;     // [layers]
 };
 
-// Of the first kMaxCapturedTokens of `tokens`. Errors: those of Cache and Model.
-Result<LayerCapture> CaptureLayers(Model& model, std::span<const Token> tokens);
+// `on_progress`, if not empty, is told the share that is done. Errors: those of Cache and Model.
+Result<LayerCapture> CaptureLayers(Model& model, std::span<const Token> tokens,
+                                   const std::function<void(double)>& on_progress = {});
+
+// One head's rows, [tokens][dim], of rows [tokens][heads][dim].
+std::vector<float> RowsOfHead(std::span<const float> rows, int head, int heads, int dim);
 
 struct LayerScore {
   bool sealed = false;           // whether a query sees a sealed page at all; else nothing is lost

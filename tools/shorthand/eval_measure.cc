@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "eval/evaluate.h"
@@ -22,6 +24,9 @@
 
 namespace shorthand {
 namespace {
+
+// More tokens would take memory and time, and change little.
+constexpr size_t kMostDiagnosed = 2048;
 
 std::vector<Passage> AllPassages(const EvalReport& report) {
   std::vector<Passage> passages;
@@ -67,7 +72,8 @@ Status AddGreedy(Model& model, int64_t tokens, ScoreBook& book, ContextReport& c
 // On the first window. A recipe that does not fit has no layers, as a row of llama.cpp has none.
 Status AddLayers(Model& model, std::span<const Recipe> recipes, const Calibration* calibration,
                  ContextReport& context) {
-  const auto capture = CaptureLayers(model, context.texts.front().passages.front().tokens);
+  const std::span<const Token> window = context.texts.front().passages.front().tokens;
+  const auto capture = CaptureLayers(model, window.first(std::min(window.size(), kMostDiagnosed)));
   if (!capture.ok()) return capture.status();
   context.captured_tokens = capture->tokens;
   Progress progress("diagnosing layers");
