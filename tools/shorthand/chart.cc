@@ -3,45 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
+
+#include "svg.h"
 
 namespace shorthand {
 namespace {
 
 constexpr double kWidth = 720;
-constexpr std::array<const char*, 8> kColors = {"#4269d0", "#ff725c", "#3ca951", "#efb118",
-                                                "#a463f2", "#6cc5b0", "#97bbf5", "#9c6b4e"};
-
-std::string Escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-std::string Text(double x, double y, const char* anchor, const std::string& text) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
-                     Escaped(text));
-}
-
-std::string Document(double height, const std::string& title, const std::string& body) {
-  return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
-      "height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n"
-      "<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-      "<text x=\"16\" y=\"24\" font-size=\"15\" font-weight=\"bold\">{2}</text>\n{3}</svg>\n",
-      kWidth, height, Escaped(title), body);
-}
 
 // 1, 2 or 5 times a power of ten: about five of them reach `top`.
 double NiceStep(double top) {
@@ -108,18 +79,16 @@ std::string BarChart(const std::string& title, const std::string& subtitle,
   }
   const double base = bars.empty() ? 0 : std::floor(std::log10(low) - 0.1);
   const double decades = bars.empty() ? 1 : std::ceil(std::log10(high) + 0.01) - base;
-  std::string body = Text(16, 44, "start", subtitle);
+  std::string body = SvgText(16, 44, "start", subtitle);
   for (size_t i = 0; i < bars.size(); ++i) {
     const double y = kTop + kBar * static_cast<double>(i);
     const double length = (std::log10(bars[i].value) - base) / decades * (kRight - kLeft);
     const bool peer = bars[i].name.starts_with("ggml ");
-    body += Text(kLeft - 8, y + 15, "end", bars[i].name);
-    body +=
-        fmt::format("<rect x=\"{}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"/>\n",
-                    kLeft, y + 3, length, kBar - 6, peer ? "#b0b0b0" : kColors[0]);
-    body += Text(kLeft + length + 6, y + 15, "start", fmt::format("{:.2f}", bars[i].value));
+    body += SvgText(kLeft - 8, y + 15, "end", bars[i].name);
+    body += SvgRect(kLeft, y + 3, length, kBar - 6, peer ? "#b0b0b0" : kChartColors[0]);
+    body += SvgText(kLeft + length + 6, y + 15, "start", fmt::format("{:.2f}", bars[i].value));
   }
-  return Document(kTop + kBar * static_cast<double>(bars.size()) + 16, title, body);
+  return SvgDocument(kWidth, kTop + kBar * static_cast<double>(bars.size()) + 16, title, body);
 }
 
 std::string LineChart(const std::string& title, const std::string& x_title,
@@ -138,14 +107,14 @@ std::string LineChart(const std::string& title, const std::string& x_title,
   std::string body = fmt::format("<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"black\"/>\n",
                                  kLeft, kTop, kBottom, kRight);
   for (double y = 0; y <= y_top * 1.05; y += NiceStep(y_top)) {
-    body += Text(kLeft - 6, y_of(y) + 4, "end", fmt::format("{:g}", y));
+    body += SvgText(kLeft - 6, y_of(y) + 4, "end", fmt::format("{:g}", y));
   }
   for (double x = 0; x <= x_top; x += NiceStep(x_top)) {
-    body += Text(x_of(x), kBottom + 18, "middle", fmt::format("{:g}", x));
+    body += SvgText(x_of(x), kBottom + 18, "middle", fmt::format("{:g}", x));
   }
-  body += Text((kLeft + kRight) / 2, kBottom + 38, "middle", x_title);
+  body += SvgText((kLeft + kRight) / 2, kBottom + 38, "middle", x_title);
   for (size_t i = 0; i < lines.size(); ++i) {
-    const char* color = kColors[i % kColors.size()];
+    const char* color = kChartColors[i % kChartColors.size()];
     std::string path;
     for (const Point& point : lines[i].points) {
       path +=
@@ -154,11 +123,10 @@ std::string LineChart(const std::string& title, const std::string& x_title,
     const double y = kTop + 20 * static_cast<double>(i);
     body += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", path,
                         color);
-    body += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"14\" height=\"4\" fill=\"{}\"/>\n",
-                        kRight + 16, y, color);
-    body += Text(kRight + 36, y + 6, "start", lines[i].name);
+    body += SvgRect(kRight + 16, y, 14, 4, color);
+    body += SvgText(kRight + 36, y + 6, "start", lines[i].name);
   }
-  return Document(kBottom + 56, title, body);
+  return SvgDocument(kWidth, kBottom + 56, title, body);
 }
 
 std::string ScatterChart(const std::string& title, const std::string& x_title,
@@ -180,16 +148,16 @@ std::string ScatterChart(const std::string& title, const std::string& x_title,
     return kBottom - (std::log10(y) - y_low) / (y_high - y_low) * (kBottom - kTop);
   };
 
-  std::string body = Text(16, 44, "start", y_title);
+  std::string body = SvgText(16, 44, "start", y_title);
   for (double decade = y_low; decade <= y_high; ++decade) {
     const double y = y_of(std::pow(10, decade));
     body += fmt::format("<path d=\"M{} {:.1f}H{}\" stroke=\"#dddddd\"/>\n", kLeft, y, kRight);
-    body += Text(kLeft - 6, y + 4, "end", fmt::format("{:g}", std::pow(10, decade)));
+    body += SvgText(kLeft - 6, y + 4, "end", fmt::format("{:g}", std::pow(10, decade)));
   }
   for (double x = x_low; x <= x_high; ++x) {
-    body += Text(x_of(x), kBottom + 18, "middle", fmt::format("{:g}", x));
+    body += SvgText(x_of(x), kBottom + 18, "middle", fmt::format("{:g}", x));
   }
-  body += Text((kLeft + kRight) / 2, kBottom + 38, "middle", x_title);
+  body += SvgText((kLeft + kRight) / 2, kBottom + 38, "middle", x_title);
   std::string path;
   for (const size_t i : Frontier(dots)) {
     path +=
@@ -200,7 +168,7 @@ std::string ScatterChart(const std::string& title, const std::string& x_title,
   std::vector<Box> taken;
   for (const Dot& dot : dots) taken.push_back({x_of(dot.x) - 4, y_of(dot.y) - 4, 8, 8});
   for (const Dot& dot : dots) {
-    const char* color = kColors[dot.series % kColors.size()];
+    const char* color = kChartColors[dot.series % kChartColors.size()];
     body += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n", x_of(dot.x),
                         y_of(dot.y), color);
     const Box box = PlaceName(x_of(dot.x), y_of(dot.y), dot.name, taken);
@@ -210,10 +178,10 @@ std::string ScatterChart(const std::string& title, const std::string& x_title,
     body += fmt::format("<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" stroke=\"#888888\"/>\n",
                         x_of(dot.x), y_of(dot.y), on_right ? box.left : box.left + box.width,
                         box.top + box.height / 2);
-    body += Text(on_right ? box.left + 1 : box.left + box.width - 1, box.top + box.height - 3,
-                 on_right ? "start" : "end", dot.name);
+    body += SvgText(on_right ? box.left + 1 : box.left + box.width - 1, box.top + box.height - 3,
+                    on_right ? "start" : "end", dot.name);
   }
-  return Document(kBottom + 56, title, body);
+  return SvgDocument(kWidth, kBottom + 56, title, body);
 }
 
 }  // namespace shorthand

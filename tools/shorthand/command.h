@@ -46,6 +46,7 @@ int FailUsage(const Status& status);
 void AddModelOption(CLI::App& app, std::string& model);              // required
 void AddThreadsOption(CLI::App& app, int& threads);                  // 0: one for each core
 void AddCalibrationOption(CLI::App& app, std::string& calibration);  // empty: the probe
+void AddPictureOption(CLI::App& app, std::string& file);             // required
 
 // The recipes of a repeated --kv. Errors: the first one's.
 Result<std::vector<Recipe>> ParseRecipes(const std::vector<std::string>& texts);

@@ -18,6 +18,7 @@ Runner DeclareCalibrate(CLI::App& app);
 Runner DeclareTune(CLI::App& app);
 Runner DeclareInspect(CLI::App& app);
 Runner DeclareBench(CLI::App& app);
+Runner DeclarePlot(CLI::App& app);
 
 namespace {
 
@@ -29,7 +30,8 @@ constexpr Command kCommands[] = {
      DeclareCalibrate},
     {"tune", "A recipe for one model, layer by layer, by measurement", DeclareTune},
     {"bench", "How fast attention and whole models are, beside ggml and llama.cpp", DeclareBench},
-    {"inspect", "What this machine chose, what a recipe stores", DeclareInspect},
+    {"inspect", "What this machine chose, what a recipe stores, what a code does", DeclareInspect},
+    {"plot", "Pictures as SVG files: memory, grouping, a slice of a head", DeclarePlot},
 };
 
 // Lists sub-commands by their summaries; CLI11 would print the whole head of each one's own help.
@@ -93,6 +95,10 @@ void AddCalibrationOption(CLI::App& app, std::string& calibration) {
   app.add_option("--calibration", calibration,
                  "Of the model, by `shorthand calibrate`; default: the built-in probe")
       ->type_name("FILE");
+}
+
+void AddPictureOption(CLI::App& app, std::string& file) {
+  app.add_option("-o,--out", file, "The SVG file to write")->type_name("FILE")->required();
 }
 
 namespace {

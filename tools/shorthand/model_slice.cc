@@ -73,14 +73,14 @@ Status CheckPlace(const Shape& shape, const SliceOptions& options, int layer) {
                                 of.kv_heads - 1));
 }
 
-// Those of the rows [..][dim] in whose group of 16 the channel lies that is largest on the whole.
-Span LoudestChannels(std::span<const float> rows, int dim) {
-  constexpr int kShown = 16;
+// Of the rows [..][dim], `shown` channels from a multiple of it on: those among which the channel
+// lies that is largest on the whole.
+Span LoudestChannels(std::span<const float> rows, int dim, int shown) {
   std::vector<double> squares(dim);
   for (size_t i = 0; i < rows.size(); ++i) squares[i % dim] += double{rows[i]} * rows[i];
   const auto loudest = std::max_element(squares.begin(), squares.end()) - squares.begin();
-  const int64_t first = loudest / kShown * kShown;
-  return {first, std::min<int64_t>(first + kShown, dim) - 1};
+  const int64_t first = loudest / shown * shown;
+  return {first, std::min<int64_t>(first + shown, dim) - 1};
 }
 
 // Of rows [..][dim].
@@ -130,13 +130,15 @@ void AddSliceOptions(CLI::App& app, SliceOptions& options) {
       ->check(CLI::IsMember({"K", "V"}).description(""));
   app.add_option("--tokens", options.tokens, "The first and the last; default 64..87")
       ->type_name("A..B");
-  app.add_option(
-         "--channels", options.channels,
-         "The first and the last, a multiple of 8 of them; default: 16, the loudest among them")
+  app.add_option("--channels", options.channels,
+                 fmt::format("The first and the last, a multiple of 8 of them; default: {}, the "
+                             "loudest among them",
+                             options.shown_channels))
       ->type_name("A..B");
-  app.add_option("--code", options.codes,
-                 "How to code it, one side of a recipe; repeat it to compare. Default: u2/tok and "
-                 "u2/ch")
+  app.add_option(
+         "--code", options.codes,
+         fmt::format("How to code it, one side of a recipe; repeat it to compare. Default: {}",
+                     fmt::join(options.codes, ", ")))
       ->type_name("SIDE")
       ->allow_extra_args(false);
   app.add_option("--exact", options.exact, "Tokens at the end that stay exact; default 0")
@@ -182,17 +184,16 @@ Result<ModelSlice> SliceOfModel(const SliceOptions& options) {
   const CapturedLayer& rows = capture->layers[slice.layer];
   const std::vector<float> head =
       RowsOfHead(keys ? rows.k : rows.v, slice.head, layer.kv_heads, slice.dim);
-  slice.channels = options.channels.empty() ? LoudestChannels(head, slice.dim)
-                                            : *ParseSpan("channels", options.channels);
+  slice.channels = options.channels.empty()
+                       ? LoudestChannels(head, slice.dim, options.shown_channels)
+                       : *ParseSpan("channels", options.channels);
   for (const Status& status : {CheckSpan("channels", slice.channels, slice.dim),
                                CheckSpan("tokens", slice.tokens, slice.text_tokens)}) {
     if (!status.ok()) return status;
   }
   slice.x = Tile(head, slice.dim, slice.tokens, slice.channels);
   const ExactTokens exact = {.sinks = options.sinks, .recent = options.exact};
-  std::vector<std::string> codes = options.codes;
-  if (codes.empty()) codes = {"u2/tok", "u2/ch"};
-  for (const std::string& code : codes) {
+  for (const std::string& code : options.codes) {
     const auto side = ParseCode(code, slice.kind);
     if (!side.ok()) return side.status();
     auto tile =

@@ -24,12 +24,14 @@ struct SliceOptions {
   int head = 0;
   std::string side = "K";
   std::string tokens = "64..87";
-  std::string channels;  // empty: 16 of them, among them the loudest
-  std::vector<std::string> codes;
+  std::string channels;  // empty: so many, among them the loudest
+  int shown_channels = 16;
+  std::vector<std::string> codes = {"u2/tok", "u2/ch"};
   int64_t exact = 0;
   int64_t sinks = 0;
   int threads = 0;
 };
+// What `options` holds before is the default.
 void AddSliceOptions(CLI::App& app, SliceOptions& options);
 
 // A first and a last, both included.
