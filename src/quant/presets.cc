@@ -25,9 +25,9 @@ std::vector<Preset> MakePresets() {
   return {
       {"8bit", "k=bal:had:u8/ch,v=had:i8/tok,sink=4", kLadder},
       {"6bit", "k=w6/ch,v=had:i6/tok,sink=4", kLadder},
-      {"5bit", "k=w5/ch,v=had:i5/tok,sink=4", kLadder},
+      {"5bit", "k=w5.1/ch,v=had:i5/tok,sink=4", kLadder},
       {"4bit", "k=w4/ch,v=had:lm4/tok:ub,sink=4,recent=128", kLadder},
-      {"3bit", "k=w3/ch,v=had:lm3/tok:ub,sink=4,recent=128", kLadder},
+      {"3bit", "k=w3.1/ch,v=had:lm3/tok:ub,sink=4,recent=128", kLadder},
       {"2bit", "k=w2.6/ch,v=had:lm2/tok:ub,sink=4,recent=128", kLadder},
       {"f16", "kv=f16", kReference},
       {"bf16", "kv=bf16", kReference},

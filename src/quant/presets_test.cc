@@ -15,9 +15,9 @@ const std::map<std::string, std::string>& Expected() {
   static const std::map<std::string, std::string> expected = {
       {"8bit", "k=bal:had:u8/ch,v=had:i8/tok,sink=4"},
       {"6bit", "k=w6/ch,v=had:i6/tok,sink=4"},
-      {"5bit", "k=w5/ch,v=had:i5/tok,sink=4"},
+      {"5bit", "k=w5.1/ch,v=had:i5/tok,sink=4"},
       {"4bit", "k=w4/ch,v=had:lm4/tok:ub,sink=4,recent=128"},
-      {"3bit", "k=w3/ch,v=had:lm3/tok:ub,sink=4,recent=128"},
+      {"3bit", "k=w3.1/ch,v=had:lm3/tok:ub,sink=4,recent=128"},
       {"2bit", "k=w2.6/ch,v=had:lm2/tok:ub,sink=4,recent=128"},
       {"f32", "kv=f32"},
       {"f16", "kv=f16"},

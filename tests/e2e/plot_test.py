@@ -87,6 +87,51 @@ class PlotTest(unittest.TestCase):
         self.assertIn("16 numbers share the scale of the largest", texts)
         self.assertIn("scale and offset: 2 bits for each number", texts)
 
+    def test_results_become_charts(self):
+        folder = self.file.parent
+        kl = folder / "kl.json"
+        rows = [{"recipe": name, "program": program, "bits": bits, "kld_mean": value}
+                for name, program, bits, value in (
+                    ("4bit", "shorthand", 4.25, 0.001), ("8bit", "shorthand", 8.25, 1e-5),
+                    ("kivi2,sink=4", "shorthand", 3, 0.1), ("f16", "shorthand", 16, 0),
+                    ("q9", "shorthand", None, None), ("llama.cpp q4_0", "llama.cpp", 4.5, 0.02))]
+        kl.write_text(json.dumps({"model": "small", "tokens": 77, "rows": rows}), encoding="utf-8")
+        texts, _ = self.picture("pareto", kl)
+        self.assertIn("small: what storing keys and values costs", texts)
+        self.assertIn("Mean KL from the exact cache, nats; 77 positions", texts)
+        for name in ("4bit", "8bit", "kivi2", "llama.cpp q4_0"):
+            self.assertIn(name, texts)
+        self.assertNotIn("f16", texts, "nothing lost has no place on a scale of powers of ten")
+        self.assertNotIn("q9", texts)
+
+        other = folder / "other.json"
+        other.write_text(json.dumps([{"model": "large", "tokens": 3, "rows": rows[:1]}]))
+        texts, _ = self.picture("pareto", kl, other)
+        self.assertIn("small 4bit", texts)
+        self.assertIn("large 4bit", texts)
+        self.assertIn("Mean KL from the exact cache, nats; 80 positions", texts)
+
+        speed = folder / "speed.json"
+        rows = [{"engine": "shorthand", "recipe": recipe, "depth": depth,
+                 "decode_ms_per_token": 1 + depth / 1000}
+                for recipe in ("f16", "4bit") for depth in (0, 2048)]
+        speed.write_text(json.dumps({"model": "small", "threads": 2, "rows": rows}))
+        texts, _ = self.picture("speed", speed)
+        self.assertIn("small: ms of one generated token, 2 threads", texts)
+        self.assertIn("shorthand 4bit", texts)
+
+        self.file.unlink()
+        broken = folder / "broken.json"
+        for text, part in (("{", "is not JSON"), ("{}", "it is not a report"), ("[3]", "it is not"),
+                           ('{"model": "m", "rows": [{"recipe": 3}]}', "it is not a report")):
+            broken.write_text(text)
+            for chart in ("pareto", "speed"):
+                done = self.shorthand("plot", chart, kl if chart == "pareto" else speed, broken,
+                                      "-o", self.file)
+                self.assertEqual((done.returncode, part in done.stderr), (1, True), done.stderr)
+                self.assertIn("broken.json", done.stderr)
+                self.assertFalse(self.file.exists())
+
     def test_nothing_is_written_where_something_is_wrong(self):
         for code, part, *arguments in (
                 (2, "--out is required", "memory", "Llama-3-8B"),

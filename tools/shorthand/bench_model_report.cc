@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "chart.h"
 #include "plan/units.h"
+#include "result_charts.h"
 #include "result_files.h"
 #include "terminal.h"
 
@@ -136,18 +136,6 @@ nlohmann::ordered_json ModelJson(const ModelReport& report) {
 
 std::string ModelCsv(const ModelReport& report) { return CsvOf(ModelJson(report).at("rows")); }
 
-std::string ModelSvg(const ModelReport& report) {
-  std::vector<Line> lines;
-  for (const ModelSeries& series : report.series) {
-    Line line{LineName(series), {}};
-    for (const ModelRow& row : series.rows) {
-      line.points.push_back({static_cast<double>(row.depth), row.decode_ms});
-    }
-    lines.push_back(std::move(line));
-  }
-  return LineChart(fmt::format("{}: ms of one generated token, {} thread{}", report.model_name,
-                               report.threads, report.threads == 1 ? "" : "s"),
-                   "tokens of context", lines);
-}
+std::string ModelSvg(const ModelReport& report) { return *SpeedChart({ModelJson(report)}); }
 
 }  // namespace shorthand

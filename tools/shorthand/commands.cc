@@ -31,7 +31,7 @@ constexpr Command kCommands[] = {
     {"tune", "A recipe for one model, layer by layer, by measurement", DeclareTune},
     {"bench", "How fast attention and whole models are, beside ggml and llama.cpp", DeclareBench},
     {"inspect", "What this machine chose, what a recipe stores, what a code does", DeclareInspect},
-    {"plot", "Pictures as SVG files: memory, grouping, a slice of a head", DeclarePlot},
+    {"plot", "Pictures as SVG files: memory, groups, a slice of a head, KL, speed", DeclarePlot},
 };
 
 // Lists sub-commands by their summaries; CLI11 would print the whole head of each one's own help.

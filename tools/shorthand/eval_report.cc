@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "chart.h"
 #include "eval_tasks_report.h"
 #include "plan/units.h"
+#include "result_charts.h"
 #include "result_files.h"
 #include "terminal.h"
 
@@ -224,23 +224,7 @@ std::string EvalTable(const EvalReport& report) {
 }
 
 std::string EvalSvg(const EvalReport& report) {
-  enum Series { kOurs, kPeers };
-  const ContextReport& context = report.contexts.front();
-  std::vector<Dot> dots;
-  for (size_t i = 0; i < report.rows.size(); ++i) {
-    const EvaluationRow& row = context.evaluation.rows[i];
-    // Nothing is lost, or no figures: no place on a scale of powers of ten.
-    if (!row.contender.status.ok() || !(row.summary.kl_mean > 0)) continue;
-    dots.push_back({.name = report.rows[i].substr(0, report.rows[i].find(",sink=")),
-                    .x = row.contender.bits,
-                    .y = row.summary.kl_mean,
-                    .series = row.contender.program == Program::kLlama ? kPeers : kOurs});
-  }
-  return ScatterChart(
-      fmt::format("{}: what storing keys and values costs", report.model),
-      "bits a value, codes and metadata",
-      fmt::format("Mean KL from the exact cache, nats; {} positions", context.evaluation.positions),
-      dots);
+  return *KlChart({ContextJson(report, report.contexts.front())});
 }
 
 std::string EvalMarkdown(const EvalReport& report) {

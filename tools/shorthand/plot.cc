@@ -5,7 +5,9 @@ namespace shorthand {
 
 Runner DeclarePlotGrouping(CLI::App& app);
 Runner DeclarePlotMemory(CLI::App& app);
+Runner DeclarePlotPareto(CLI::App& app);
 Runner DeclarePlotSlice(CLI::App& app);
+Runner DeclarePlotSpeed(CLI::App& app);
 
 namespace {
 
@@ -16,6 +18,8 @@ constexpr Command kPictures[] = {
      DeclarePlotGrouping},
     {"slice", "A piece of a model's keys or values, and the error of codes on it",
      DeclarePlotSlice},
+    {"pareto", "KL over bits, of results of eval", DeclarePlotPareto},
+    {"speed", "Time of a token over context, of results of bench model", DeclarePlotSpeed},
 };
 
 }  // namespace
@@ -26,8 +30,7 @@ Runner DeclarePlot(CLI::App& app) {
       "  shorthand plot memory Llama-3-8B -c 32k --users 8 --memory 24GB -o memory.svg\n"
       "  shorthand plot grouping -m smollm2 -o grouping.svg\n"
       "  shorthand plot slice -m smollm2 --side K -o keys.svg\n"
-      "\n"
-      "`bench --svg` draws speed over context, `eval --svg` KL over bits.");
+      "  shorthand plot pareto kl.json -o kl.svg");
   return DeclareCommands(kPictures, app);
 }
 
