@@ -19,6 +19,7 @@ Runner DeclareTune(CLI::App& app);
 Runner DeclareInspect(CLI::App& app);
 Runner DeclareBench(CLI::App& app);
 Runner DeclarePlot(CLI::App& app);
+Runner DeclareExplore(CLI::App& app);
 
 namespace {
 
@@ -31,6 +32,8 @@ constexpr Command kCommands[] = {
     {"tune", "A recipe for one model, layer by layer, by measurement", DeclareTune},
     {"bench", "How fast attention and whole models are, beside ggml and llama.cpp", DeclareBench},
     {"inspect", "What this machine chose, what a recipe stores, what a code does", DeclareInspect},
+    {"explore", "A page in the browser: what fits, who shares a scale, what codes lose",
+     DeclareExplore},
     {"plot", "Pictures as SVG files: memory, groups, a slice of a head, KL, speed", DeclarePlot},
 };
 

@@ -7,7 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
-#include "model_slice.h"
+#include "slice_json.h"
+#include "slice_options.h"
 #include "terminal.h"
 
 namespace shorthand {
@@ -33,8 +34,6 @@ struct Options {
   bool json = false;
 };
 
-Json SpanJson(const Span& span) { return {span.first, span.last}; }
-
 // [tokens][channels]
 Json RowsJson(const std::vector<float>& values, int64_t channels) {
   Json rows = Json::array();
@@ -44,32 +43,14 @@ Json RowsJson(const std::vector<float>& values, int64_t channels) {
   return rows;
 }
 
-Json SliceJson(const Options& options, const ModelSlice& slice) {
-  const int64_t channels = slice.channels.count();
-  Json codes = Json::array();
-  for (const CodedSlice& coded : slice.codes) {
-    const Slice& of = coded.slice;
-    codes.push_back({{"code", coded.code},
-                     {"relative_error", of.relative_error},
-                     {"head_relative_error", coded.head_error},
-                     {"group_tokens", of.group_tokens},
-                     {"group_channels", of.group_channels},
-                     {"code_bits", of.code_bits},
-                     {"scale_bits", of.scale_bits},
-                     {"read", RowsJson(of.read, channels)}});
+Json ReportJson(const Options& options, const ModelSlice& slice) {
+  Json json = SliceJson(slice);
+  json["model"] = options.slice.capture.request.model;
+  json["values"] = RowsJson(slice.x, slice.channels.count());
+  for (size_t i = 0; i < slice.codes.size(); ++i) {
+    json["codes"][i]["read"] = RowsJson(slice.codes[i].slice.read, slice.channels.count());
   }
-  return {{"model", options.slice.model},
-          {"captured_tokens", slice.text_tokens},
-          {"layer", slice.layer},
-          {"head", slice.head},
-          {"side", options.slice.side},
-          {"dim", slice.dim},
-          {"tokens", SpanJson(slice.tokens)},
-          {"channels", SpanJson(slice.channels)},
-          {"exact", options.slice.exact},
-          {"sink", options.slice.sinks},
-          {"values", RowsJson(slice.x, channels)},
-          {"codes", std::move(codes)}};
+  return json;
 }
 
 // The channel, or the token, that is largest on the whole, and how large it is beside the mean.
@@ -88,7 +69,7 @@ std::string Loudest(const ModelSlice& slice, bool by_channel) {
                      place + (by_channel ? slice.channels.first : slice.tokens.first), times);
 }
 
-void PrintSlice(const Options& options, const ModelSlice& slice) {
+void PrintSlice(const ModelSlice& slice) {
   fmt::print("{} of layer {}, head {}: tokens {}..{}, channels {}..{} of {}\n",
              slice.kind == SideKind::kKey ? "Keys" : "Values", slice.layer, slice.head,
              slice.tokens.first, slice.tokens.last, slice.channels.first, slice.channels.last,
@@ -111,20 +92,19 @@ void PrintSlice(const Options& options, const ModelSlice& slice) {
                   {fmt::format("{:.1f} %", 100 * coded.head_error)}});
   }
   fmt::print("{}", table.ToString());
-  if (options.slice.exact + options.slice.sinks > 0) {
-    fmt::print("\nExact: {} tokens at the start, {} at the end.\n", options.slice.sinks,
-               options.slice.exact);
+  if (slice.exact.sinks + slice.exact.recent > 0) {
+    fmt::print("\nExact: {} tokens at the start, {} at the end.\n", slice.exact.sinks,
+               slice.exact.recent);
   }
 }
 
 int RunInspectSlice(const Options& options) {
-  if (Status status = CheckSliceOptions(options.slice); !status.ok()) return FailUsage(status);
-  const auto slice = SliceOfModel(options.slice);
-  if (!slice.ok()) return Fail(slice.status());
+  ModelSlice slice;
+  if (const int code = ReadSlice(options.slice, &slice); code != kExitDone) return code;
   if (options.json) {
-    PrintJson(SliceJson(options, *slice));
+    PrintJson(ReportJson(options, slice));
   } else {
-    PrintSlice(options, *slice);
+    PrintSlice(slice);
   }
   return kExitDone;
 }

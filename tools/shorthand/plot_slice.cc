@@ -2,8 +2,8 @@
 #include <memory>
 
 #include "command.h"
-#include "model_slice.h"
 #include "result_files.h"
+#include "slice_options.h"
 #include "slice_picture.h"
 
 namespace shorthand {
@@ -17,11 +17,11 @@ struct Options {
 using Picture = std::string (*)(const std::string& model, const ModelSlice& slice);
 
 int Draw(const Options& options, Picture picture) {
-  if (Status status = CheckSliceOptions(options.slice); !status.ok()) return FailUsage(status);
   if (Status status = CheckWritable(options.output_file); !status.ok()) return Fail(status);
-  const auto slice = SliceOfModel(options.slice);
-  if (!slice.ok()) return Fail(slice.status());
-  const Status written = WriteText(options.output_file, picture(options.slice.model, *slice));
+  ModelSlice slice;
+  if (const int code = ReadSlice(options.slice, &slice); code != kExitDone) return code;
+  const Status written =
+      WriteText(options.output_file, picture(options.slice.capture.request.model, slice));
   return written.ok() ? kExitDone : Fail(written);
 }
 
@@ -44,9 +44,9 @@ Runner DeclarePlotSlice(CLI::App& app) {
 
 Runner DeclarePlotGrouping(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  options->slice.tokens = "64..79";
-  options->slice.shown_channels = 64;
-  options->slice.codes = {"u4/tok", "u4/ch", "u4/tok32"};
+  options->slice.slice.tokens = "64..79";
+  options->slice.slice.shown_channels = 64;
+  options->slice.slice.codes = {"u4/tok", "u4/ch", "u4/tok32"};
   app.footer(
       "The numbers of a head, coloured by the scale that they share, for every code.\n\n"
       "Example:\n"

@@ -1,0 +1,206 @@
+"""`shorthand explore`: what its server answers, beside the commands that say the same."""
+
+import http.client
+import json
+import os
+import pathlib
+import re
+import signal
+import struct
+import subprocess
+import sys
+import unittest
+import urllib.parse
+
+SHORTHAND = ""
+SOURCE = pathlib.Path(os.environ.get("SHORTHAND_SOURCE_DIR", "."))
+DATA = pathlib.Path(os.environ.get("SHORTHAND_DATA", SOURCE / "../shared/data"))
+STORIES = DATA / "models" / "stories260Ktok512.gguf"
+MOST_BYTES = 600_000  # of the page
+
+
+class Server:
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([SHORTHAND, "explore", "--port", "0", "--no-browser",
+                                         *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+        url = urllib.parse.urlsplit(self.process.stdout.readline().strip())
+        self.host, self.port = url.hostname, url.port
+
+    def get(self, path, **headers):
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=20)
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return answer, body
+
+    def json(self, path):
+        answer, body = self.get(path)
+        assert answer.status == 200, (answer.status, body)
+        return json.loads(body)
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(timeout=20)
+        self.process.stdout.close()
+        return code
+
+
+def report(*arguments):
+    done = subprocess.run([SHORTHAND, *map(str, arguments), "--json"], capture_output=True,
+                          text=True, timeout=60, check=True)
+    return json.loads(done.stdout)
+
+
+def unpacked(body):
+    """The head of a slice and its arrays, [tokens][channels] each."""
+    (length,) = struct.unpack_from("<I", body)
+    head = json.loads(body[4:4 + length])
+    tokens = head["tokens"][1] - head["tokens"][0] + 1
+    channels = head["channels"][1] - head["channels"][0] + 1
+    arrays, at = [], 4 + length
+    while at < len(body):
+        values = struct.unpack_from(f"<{tokens * channels}f", body, at)
+        arrays.append([list(values[t * channels:(t + 1) * channels]) for t in range(tokens)])
+        at += 4 * tokens * channels
+    return head, arrays
+
+
+class ExploreTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.end() == 0
+
+    def test_without_a_model_there_is_a_made_up_head(self):
+        info = self.server.json("/api/info")
+        self.assertIsNone(info["model"])
+        self.assertEqual(info["text"], "synthetic")
+        keys, values = info["heads"]
+        self.assertEqual((keys["side"], values["side"]), ("K", "V"))
+        self.assertGreater(keys["token_error"], 2 * keys["channel_error"], "two loud channels")
+        self.assertLess(values["token_error"], values["channel_error"], "loud tokens")
+        self.assertEqual(keys["first_channel"], 0, "channel 11 is the loudest")
+        self.assertIn("Llama-3-8B", info["shapes"])
+        self.assertIn({"name": "q8_0", "canonical": "kv=q8_0"},
+                      [{"name": p["name"], "canonical": p["canonical"]} for p in info["presets"]])
+
+    def test_plans_are_those_of_the_command(self):
+        answer = self.server.json("/api/plan?model=Llama-3-8B&context=32768&users=8"
+                                  "&memory=24000000000&weight_bits=4.5&kv=f16&kv=4bit")
+        self.assertEqual(answer, report("plan", "Llama-3-8B", "-c", "32k", "--users", 8, "--memory",
+                                        "24GB", "--kv", "f16", "--kv", "4bit"))
+        self.assertEqual(answer["recipes"][0]["kv_bytes"], 32 << 30)  # the seed's figure
+
+    def test_what_it_cannot_answer_it_refuses_with_the_reason(self):
+        for path, part in (("/api/plan?model=none", "did you mean"),
+                           ("/api/plan?model=/etc/passwd", "no model is known"),
+                           ("/api/plan?model=Llama-3-8B&users=0", "users=0"),
+                           ("/api/plan?model=Llama-3-8B&context=1e9", "context=1e9"),
+                           ("/api/plan?model=Llama-3-8B&context=1&context=2", "given twice"),
+                           ("/api/plan?model=Llama-3-8B&kv=u9", "not a preset"),
+                           ("/api/plan?model=Llama-3-8B&weight_bits=nan", "weight_bits=nan"),
+                           ("/api/slice?layer=-1", "layer=-1"),
+                           ("/api/slice?layer=7", "the model has layers 0 to 0"),
+                           ("/api/slice?head=1", "KV heads 0 to 0"),
+                           ("/api/slice?side=Q", "side"),
+                           ("/api/slice?tokens=9..2", "as in 64..87"),
+                           ("/api/slice?tokens=0..99999999999999999999", "as in 64..87"),
+                           ("/api/slice?tokens=1020..1030", "there are tokens 0 to 1023"),
+                           ("/api/slice?channels=0..3", "multiples of 8"),
+                           ("/api/slice?code=w4/ch", "calibration"),
+                           ("/api/slice?code=", "recipe"),
+                           ("/api/slice?exact=99999999999", "exact="),
+                           ("/api/slice?colour=red", "no parameter"),
+                           ("/api/info?x=1", "no parameter")):
+            answer, body = self.server.get(path)
+            self.assertEqual(answer.status, 400, path)
+            self.assertIn(part, json.loads(body)["error"], path)
+        answer, body = self.server.get("/api/none")
+        self.assertEqual((answer.status, "error" in json.loads(body)), (404, True))
+        self.assertEqual(self.server.get("/../CMakeLists.txt")[0].status, 404)
+
+    def test_other_pages_get_nothing(self):
+        own = f"127.0.0.1:{self.server.port}"
+        for headers, status in (({"Host": "evil.example"}, 403), ({"Host": "127.0.0.1:1"}, 403),
+                                ({"Origin": "http://evil.example"}, 403), ({"Origin": "null"}, 403),
+                                ({"Origin": f"http://{own}"}, 200),
+                                ({"Host": f"localhost:{self.server.port}"}, 200)):
+            for path in ("/", "/api/info"):
+                self.assertEqual(self.server.get(path, **headers)[0].status, status, headers)
+
+    def test_the_page_is_whole_and_asks_nobody_else(self):
+        seen, todo, total = set(), ["/"], 0
+        while todo:
+            path = todo.pop()
+            if path in seen:
+                continue
+            seen.add(path)
+            answer, body = self.server.get(path)
+            self.assertEqual(answer.status, 200, path)
+            self.assertEqual(answer.getheader("Content-Security-Policy"), "default-src 'self'")
+            total += len(body)
+            text = body.decode("utf-8")
+            self.assertNotRegex(text, r"https?://(?!www\.w3\.org/)", path)
+            links = re.findall(r'(?:src|href)="(?!data:)([^"#?]+)"', text) if path == "/" else \
+                re.findall(r'from "\./([^"]+)"', text)
+            todo += ["/" + link.removeprefix("./").removeprefix("/") for link in links]
+        self.assertTrue({"/app.js", "/style.css"} <= seen, seen)
+        self.assertLess(total, MOST_BYTES)
+
+    def test_a_port_in_use_is_refused(self):
+        done = subprocess.run([SHORTHAND, "explore", "--no-browser", "--port",
+                               str(self.server.port)], capture_output=True, text=True, timeout=20)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is in use", done.stderr)
+
+
+@unittest.skipUnless(STORIES.is_file(), "stories260Ktok512.gguf is not in the data folder")
+class ModelTest(unittest.TestCase):
+    def test_slices_are_those_of_inspect_bit_for_bit(self):
+        server = Server("-m", STORIES, "-t", 1, "-n", 100)
+        try:
+            info = server.json("/api/info")
+            self.assertEqual((info["model"], info["layers"]), (str(STORIES), 5))
+            self.assertEqual(info["captured_tokens"], 100)
+            self.assertEqual(len(info["heads"]), 5 * 4 * 2)
+            for side in ("K", "V"):
+                answer, body = server.get(f"/api/slice?layer=3&head=2&side={side}&tokens=40..63"
+                                          "&channels=0..7&code=u2/tok&code=u3/ch&exact=4&sink=2")
+                self.assertEqual(answer.status, 200)
+                head, arrays = unpacked(body)
+                expected = report("inspect", "slice", "-m", STORIES, "-t", 1, "-n", 100, "--layer",
+                                  3, "--head", 2, "--side", side, "--tokens", "40..63",
+                                  "--channels", "0..7", "--code", "u2/tok", "--code", "u3/ch",
+                                  "--exact", 4, "--sink", 2)
+                self.assertEqual(arrays, [expected["values"]] +
+                                 [coded["read"] for coded in expected["codes"]])
+                for key in ("layer", "head", "side", "dim", "tokens", "channels", "exact", "sink"):
+                    self.assertEqual(head[key], expected[key], key)
+                for mine, other in zip(head["codes"], expected["codes"]):
+                    self.assertEqual(mine, {key: other[key] for key in mine})
+            contrast = next(h for h in info["heads"]
+                            if (h["layer"], h["head"], h["side"]) == (3, 2, "K"))
+            whole = report("inspect", "slice", "-m", STORIES, "-t", 1, "-n", 100, "--layer", 3,
+                           "--head", 2, "--tokens", "0..7", "--channels", "0..7")
+            self.assertEqual([contrast["token_error"], contrast["channel_error"]],
+                             [coded["head_relative_error"] for coded in whole["codes"]])
+            plan = server.json("/api/plan?" + urllib.parse.urlencode(
+                {"model": STORIES, "context": 512, "kv": "f16"}))
+            self.assertEqual(plan["recipes"][0]["kv_bytes"], 5 * 4 * 8 * 2 * 2 * 512)
+        finally:
+            self.assertEqual(server.end(), 0)
+
+    def test_models_that_do_not_load_are_refused(self):
+        done = subprocess.run([SHORTHAND, "explore", "-m", "no-model"], capture_output=True,
+                              text=True, timeout=20)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("no-model", done.stderr)
+
+
+if __name__ == "__main__":
+    SHORTHAND = sys.argv.pop(1)
+    unittest.main()

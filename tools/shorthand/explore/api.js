@@ -1,0 +1,111 @@
+// @ts-check
+// The server's answers. All arithmetic on keys and values is done there.
+
+/**
+ * @typedef {{layer: number, head: number, side: string, dim: number, token_error: number,
+ *   channel_error: number, first_channel?: number}} Head
+ * @typedef {{version: string, model: string?, model_name: string?, text: string,
+ *   captured_tokens: number, layers: number, dim_k: number, dim_v: number, heads: Head[],
+ *   shapes: string[]}} Info
+ *
+ * @typedef {{recipe: string, canonical: string, true_bits: number, kv_bytes_per_token: number,
+ *   allocated_bytes: number, total_bytes: number?, fits: boolean?, spare_bytes: number?,
+ *   max_context: number?, max_users: number?, error: string?}} PlanRow
+ * @typedef {{name: string, layers: number, kv_heads: number, query_heads: number, k_dim: number,
+ *   v_dim: number, windowed_layers: number, window: number?, kv_bytes_per_token_f16: number,
+ *   max_context: number?, notes: string[]}} PlanModel
+ * @typedef {{model: PlanModel, context: number, users: number, memory_bytes: number,
+ *   weights_bytes: number?, weights_reason: string?, recipes: PlanRow[]}} Plan
+ *
+ * @typedef {{code: string, relative_error: number, head_relative_error: number,
+ *   group_tokens: number, group_channels: number, code_bits: number, scale_bits: number}} Code
+ * @typedef {{layer: number, head: number, side: string, dim: number, tokens: [number, number],
+ *   channels: [number, number], exact: number, sink: number, codes: Code[]}} SliceHeader
+ * @typedef {SliceHeader & {values: Float32Array, read: Float32Array}} Slice
+ *     of one code; values and what is read back lie as [tokens][channels]
+ * @typedef {{token: number, tokens: number, channel: number, channels: number, exact?: number,
+ *   sink?: number}} Part
+ *
+ * @typedef {[string, string | number][]} Query
+ *
+ * What a view needs to show itself.
+ * @typedef {{state: URLSearchParams, info: Info, head: Head, signal: AbortSignal}} Request
+ */
+
+/** The server refused what was asked, with a reason for people. */
+export class Refused extends Error {}
+
+/**
+ * @param {string} path
+ * @param {Query} query
+ * @param {AbortSignal} signal
+ */
+async function get(path, query, signal) {
+  const parameters = new URLSearchParams(query.map(([name, value]) => [name, String(value)]));
+  let response;
+  try {
+    response = await fetch(`api/${path}?${parameters}`, {signal});
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new Error('The server does not answer. Does “shorthand explore” still run?');
+  }
+  if (response.status === 400) throw new Refused((await response.json()).error);
+  if (!response.ok) throw new Error(`The server answered ${response.status}.`);
+  return response;
+}
+
+/** @type {(signal: AbortSignal) => Promise<Info>} */
+export async function getInfo(signal) {
+  return (await get('info', [], signal)).json();
+}
+
+/** @type {(query: Query, signal: AbortSignal) => Promise<Plan>} */
+export async function getPlan(query, signal) {
+  return (await get('plan', query, signal)).json();
+}
+
+/**
+ * @param {Head} head
+ * @param {Part} part
+ * @param {string} code
+ * @param {AbortSignal} signal
+ * @returns {Promise<Slice>}
+ */
+export async function getSlice(head, part, code, signal) {
+  const span = (/** @type {number} */ first, /** @type {number} */ count) =>
+    `${first}..${first + count - 1}`;
+  /** @type {Query} */
+  const query = [
+    ['layer', head.layer],
+    ['head', head.head],
+    ['side', head.side],
+    ['tokens', span(part.token, part.tokens)],
+    ['channels', span(part.channel, part.channels)],
+    ['code', code],
+    ['exact', part.exact ?? 0],
+    ['sink', part.sink ?? 0],
+  ];
+  const body = await (await get('slice', query, signal)).arrayBuffer();
+  const headerBytes = new DataView(body).getUint32(0, true);
+  /** @type {SliceHeader} */
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(body, 4, headerBytes)));
+  const count = tokensOf(header) * channelsOf(header);
+  const array = (/** @type {number} */ index) =>
+    new Float32Array(body, 4 + headerBytes + 4 * count * index, count);
+  return {...header, values: array(0), read: array(1)};
+}
+
+/** @param {SliceHeader} slice */
+export function tokensOf(slice) {
+  return slice.tokens[1] - slice.tokens[0] + 1;
+}
+
+/** @param {SliceHeader} slice */
+export function channelsOf(slice) {
+  return slice.channels[1] - slice.channels[0] + 1;
+}
+
+/** @param {number} error relative, 1 for all of it */
+export function errorText(error) {
+  return `${(100 * error).toFixed(1)} %`;
+}

@@ -1,0 +1,34 @@
+// The API of `shorthand explore`, without HTTP: a question in, an answer out. docs/explore.md lists
+// the routes.
+// Thread-safety: pure functions.
+#ifndef SHORTHAND_TOOLS_EXPLORE_API_H_
+#define SHORTHAND_TOOLS_EXPLORE_API_H_
+
+#include <map>
+#include <string>
+
+#include "explore_data.h"
+
+namespace shorthand {
+
+struct ApiReply {
+  int status = 200;  // of HTTP; 400 with {"error": a sentence} for what cannot be answered
+  std::string content_type = "application/json";
+  std::string body;
+};
+
+using ApiParameters = std::multimap<std::string, std::string>;
+
+// Parameters that a route does not know are refused, like values it cannot read.
+ApiReply InfoReply(const ExploreData& data, const ApiParameters& parameters);
+ApiReply PlanReply(const ExploreData& data, const ApiParameters& parameters);
+// The numbers as one binary body: the length of the JSON in 4 bytes, the JSON padded with spaces to
+// 4 bytes, then f32 [tokens][channels] of the values and of what every code makes of them, all
+// little-endian.
+ApiReply SliceReply(const ExploreData& data, const ApiParameters& parameters);
+
+ApiReply ErrorReply(int status, const std::string& sentence);
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_TOOLS_EXPLORE_API_H_

@@ -1,0 +1,79 @@
+#include "explore_data.h"
+
+#include <array>
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include "base/half.h"
+#include "model_path.h"
+#include "model_shape.h"
+
+namespace shorthand {
+namespace {
+
+// Of every head that keeps keys and values of its own.
+std::vector<HeadContrast> ContrastsOf(const CapturedText& captured) {
+  const auto request = ParseSliceRequest({});  // by token, by channel
+  std::vector<HeadContrast> contrasts;
+  for (int l = 0; l < static_cast<int>(captured.shape.layers.size()); ++l) {
+    const LayerShape& layer = captured.shape.layers[l];
+    if (layer.kv_owner >= 0) continue;
+    for (int h = 0; h < layer.kv_heads; ++h) {
+      for (const SideKind kind : {SideKind::kKey, SideKind::kValue}) {
+        const int dim = kind == SideKind::kKey ? layer.k_dim : layer.v_dim;
+        const std::vector<float> rows = HeadRows(captured, l, h, kind);
+        std::array<double, 2> errors = {};
+        for (size_t i = 0; i < errors.size(); ++i) {
+          const auto slice = QuantizeSlice(request->sides[i], kind, rows, dim, {});
+          if (slice.ok()) errors[i] = slice->relative_error;
+        }
+        const int64_t first_channel = LoudestChannels(rows, dim, SliceText().shown_channels).first;
+        contrasts.push_back({l, h, kind, dim, errors[0], errors[1], first_channel});
+      }
+    }
+  }
+  return contrasts;
+}
+
+}  // namespace
+
+Result<ExploreData> ExploreModel(const CaptureRequest& request) {
+  const auto path = ModelPath(request.model);
+  if (!path.ok()) return path.status();
+  auto shape = ShapeFromGgufFile(*path);
+  if (!shape.ok()) return shape.status();
+  auto captured = CaptureModel(request);
+  if (!captured.ok()) return captured.status();
+  ExploreData data = {.model = request.model,
+                      .shape = *std::move(shape),
+                      .captured = *std::move(captured),
+                      .heads = {}};
+  data.heads = ContrastsOf(data.captured);
+  return data;
+}
+
+ExploreData SyntheticData() {
+  constexpr int kTokens = 1024, kDim = 64;
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  CapturedLayer layer;
+  for (int t = 0; t < kTokens; ++t) {
+    const float loudness = std::exp(0.5f * normal(random));
+    for (int c = 0; c < kDim; ++c) {
+      const float offset = c == 11 ? 8.0f : c == 37 ? -6.0f : 0.0f;
+      layer.k.push_back(RoundToF16(offset + normal(random)));
+      layer.v.push_back(RoundToF16(loudness * normal(random)));
+    }
+  }
+  ExploreData data;
+  data.captured.shape.name = "synthetic";
+  data.captured.shape.layers = {{.query_heads = 1, .kv_heads = 1, .k_dim = kDim, .v_dim = kDim}};
+  data.captured.text = "synthetic";
+  data.captured.capture.tokens = kTokens;
+  data.captured.capture.layers = {std::move(layer)};
+  data.heads = ContrastsOf(data.captured);
+  return data;
+}
+
+}  // namespace shorthand

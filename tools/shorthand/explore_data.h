@@ -1,0 +1,44 @@
+// What `shorthand explore` knows: the keys and values of a model on a text, or made-up ones where
+// there is no model.
+// Thread-safety: immutable once made.
+#ifndef SHORTHAND_TOOLS_EXPLORE_DATA_H_
+#define SHORTHAND_TOOLS_EXPLORE_DATA_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model_slice.h"
+#include "shorthand/plan.h"
+
+namespace shorthand {
+
+// What a scale for each token and one for each channel make of a whole head in 2 bits: relative
+// errors.
+struct HeadContrast {
+  int layer = 0;
+  int head = 0;
+  SideKind kind = SideKind::kKey;
+  int dim = 0;
+  double token_error = 0;
+  double channel_error = 0;
+  int64_t first_channel = 0;  // of 16, among them the loudest
+};
+
+struct ExploreData {
+  std::string model;                // as it was asked for; empty: none
+  std::optional<ModelShape> shape;  // of the model
+  CapturedText captured;
+  std::vector<HeadContrast> heads;
+};
+
+// Errors: those of CaptureModel and ShapeFromGgufFile.
+Result<ExploreData> ExploreModel(const CaptureRequest& request);
+
+// One head of 64 channels over 1024 tokens: normal keys of which two channels are large in every
+// token, and normal values of which some tokens are larger. The same every time.
+ExploreData SyntheticData();
+
+}  // namespace shorthand
+
+#endif  // SHORTHAND_TOOLS_EXPLORE_DATA_H_
