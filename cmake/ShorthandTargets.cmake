@@ -57,23 +57,36 @@ endif()
 # Tests find the project's files, and the data beside the clone, through the environment.
 set(SHORTHAND_TEST_ENVIRONMENT "SHORTHAND_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 
-# shorthand_test(foo_test foo_test.cc [more.cc] [LIBS library...] [LABEL label])
+# shorthand_test(foo_test foo_test.cc [more.cc] [LIBS library...] [LABEL label] [SHARDS n])
 # The label is `unit` unless given; `model` is for tests that run a real model, which the sanitizer
-# builds leave out.
+# builds leave out. A program that takes minutes under a sanitizer has its cases spread over `n`
+# tests, which run side by side.
 function(shorthand_test name)
   if(NOT SHORTHAND_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "LABEL" "LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;SHARDS" "LIBS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
+  endif()
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
   endif()
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE shorthand_options shorthand ${ARG_LIBS} fmt::fmt-header-only
                         GTest::gtest_main GTest::gmock)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES
-    ENVIRONMENT "${SHORTHAND_TEST_ENVIRONMENT}" LABELS ${ARG_LABEL} TIMEOUT 600)
+  foreach(shard RANGE 1 ${ARG_SHARDS})
+    set(test ${name})
+    if(ARG_SHARDS GREATER 1)
+      string(APPEND test "_${shard}")
+    endif()
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${test} COMMAND ${name})
+    set_tests_properties(${test} PROPERTIES
+      ENVIRONMENT
+      "${SHORTHAND_TEST_ENVIRONMENT};GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}"
+      LABELS ${ARG_LABEL} TIMEOUT 600)
+  endforeach()
   if(ARG_LABEL STREQUAL "unit")
     add_dependencies(unit_tests ${name})
   endif()

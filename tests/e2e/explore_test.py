@@ -141,7 +141,8 @@ class ExploreTest(unittest.TestCase):
             seen.add(path)
             answer, body = self.server.get(path)
             self.assertEqual(answer.status, 200, path)
-            self.assertEqual(answer.getheader("Content-Security-Policy"), "default-src 'self'")
+            self.assertEqual(answer.getheader("Content-Security-Policy"),
+                             "default-src 'self'; img-src 'self' data:")
             total += len(body)
             text = body.decode("utf-8")
             self.assertNotRegex(text, r"https?://(?!www\.w3\.org/)", path)

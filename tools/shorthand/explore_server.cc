@@ -47,9 +47,10 @@ struct ExploreServer::Impl {
   }
 
   void AddRoutes() {
-    server.set_default_headers({{"Cache-Control", "no-store"},
-                                {"X-Content-Type-Options", "nosniff"},
-                                {"Content-Security-Policy", "default-src 'self'"}});
+    server.set_default_headers(
+        {{"Cache-Control", "no-store"},
+         {"X-Content-Type-Options", "nosniff"},
+         {"Content-Security-Policy", "default-src 'self'; img-src 'self' data:"}});
     server.set_pre_routing_handler([this](const auto& request, auto& response) {
       if (!IsForeign(request)) return httplib::Server::HandlerResponse::Unhandled;
       Send(ErrorReply(403, "this server answers its own page alone"), response);

@@ -4,6 +4,7 @@
 /**
  * @typedef {{layer: number, head: number, side: string, dim: number, token_error: number,
  *   channel_error: number, first_channel?: number}} Head
+ *     the errors of all of it in 2 bits; first_channel: of the 16 among which the largest one lies
  * @typedef {{version: string, model: string?, model_name: string?, text: string,
  *   captured_tokens: number, layers: number, dim_k: number, dim_v: number, heads: Head[],
  *   shapes: string[]}} Info

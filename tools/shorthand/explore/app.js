@@ -20,6 +20,8 @@ const kChannelStep = 8;
 const kRetryMs = 2000;
 // Browsers refuse pages that change their address too often.
 const kAddressMs = 200;
+// A slider asks more often than answers come: without it nothing would show before it rests.
+const kGraceMs = 250;
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById('controls'));
 const banner = document.getElementById('banner');
@@ -29,8 +31,11 @@ const links = /** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelect
 let info;
 let view = kFirstView;
 let defaults = new URLSearchParams();
-let running = new AbortController();
+/** @type {AbortController?} */
+let running = null;
+let startedMs = 0;
 let frame = 0;
+let graceTimer = 0;
 let retryTimer = 0;
 let addressTimer = 0;
 
@@ -197,9 +202,14 @@ function changed(event) {
 
 // Showing
 
+/** Shows the state with the next frame, or when what runs has had its time. */
 function schedule() {
   cancelAnimationFrame(frame);
-  frame = requestAnimationFrame(show);
+  clearTimeout(graceTimer);
+  graceTimer = 0;
+  const grace = running ? startedMs + kGraceMs - performance.now() : 0;
+  if (grace > 0) graceTimer = setTimeout(schedule, grace);
+  else frame = requestAnimationFrame(show);
 }
 
 /** @param {unknown} error */
@@ -232,9 +242,11 @@ function showView(state) {
 /** The newest request wins: what an older one would still have shown is dropped. */
 async function show() {
   clearTimeout(retryTimer);
-  running.abort();
-  running = new AbortController();
-  const {signal} = running;
+  running?.abort();
+  const own = new AbortController();
+  const {signal} = own;
+  running = own;
+  startedMs = performance.now();
   try {
     if (!info) await start(signal);
     const state = readControls();
@@ -248,6 +260,11 @@ async function show() {
     if (signal.aborted) return;
     showFailure(error);
     retryTimer = setTimeout(schedule, kRetryMs);
+  } finally {
+    if (running === own) {
+      running = null;
+      if (graceTimer) schedule();
+    }
   }
 }
 

@@ -58,14 +58,21 @@ function show(id, text) {
 }
 
 /**
+ * @param {string} name
+ * @param {number} first
+ * @param {number} count
+ */
+function spanText(name, first, count) {
+  return count === 1 ? `${name} ${first}` : `${name}s ${first} to ${first + count - 1}`;
+}
+
+/**
  * @param {Slice} slice
  * @param {Area} area
  */
 function areaText(slice, area) {
-  const span = (/** @type {string} */ name, /** @type {number} */ first, /** @type {number} */ count) =>
-    count === 1 ? `${name} ${first}` : `${name}s ${first} to ${first + count - 1}`;
-  const tokens = span('token', slice.tokens[0] + area.token, area.tokens);
-  return `${tokens}, ${span('channel', slice.channels[0] + area.channel, area.channels)}`;
+  const tokens = spanText('token', slice.tokens[0] + area.token, area.tokens);
+  return `${tokens}, ${spanText('channel', slice.channels[0] + area.channel, area.channels)}`;
 }
 
 /** @param {Slice} slice */
@@ -92,8 +99,8 @@ function draw(slice) {
 
   const value = slice.values[cell.token * all.channels + cell.channel].toFixed(2);
   const place = areaText(slice, {...cell, tokens: 1, channels: 1});
-  const note = pointed ? '' : ', the largest';
-  show('caret-text', `The number at ${place} is ${value}${note}. Its group: ${areaText(slice, lit)}.`);
+  const number = `The number at ${place} is ${value}${pointed ? '' : ', the largest'}.`;
+  show('caret-text', `${number} Its group: ${areaText(slice, lit)}.`);
   show('shared', `${lit.tokens * lit.channels}`);
 }
 
@@ -153,7 +160,8 @@ export const grouping = {
     const tokens = Math.min(Number(state.get('rows')), info.captured_tokens);
     const token = Math.min(Number(state.get('token')), info.captured_tokens - tokens);
     const channels = Math.min(kMostChannels, head.dim);
-    const channel = Math.min(Math.floor((head.first_channel ?? 0) / channels) * channels, head.dim - channels);
+    const loudest = Math.floor((head.first_channel ?? 0) / channels) * channels;
+    const channel = Math.min(loudest, head.dim - channels);
     const by = state.get('grouping');
     show('token-text', `${token}`);
     show('grouping-users', `Who groups so: ${kGroupings[by].users}`);

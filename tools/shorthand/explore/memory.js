@@ -31,6 +31,7 @@ function tokensText(tokens) {
 /**
  * @param {string} tag
  * @param {string} text
+ * @param {string} kind a class of the style sheet
  */
 function element(tag, text = '', kind = '') {
   const made = document.createElement(tag);
@@ -55,8 +56,8 @@ function verdict(plan, row) {
     const best = smaller.reduce((a, b) => (b.true_bits > a.true_bits ? b : a));
     ways.push(`with ${best.recipe}`);
   }
-  const much = `${sizeText(-row.spare_bytes)} too much`;
-  return ways.length > 0 ? `${much}; fits ${ways.join(', or ')}.` : `${much}, whatever the context.`;
+  const fits = ways.length > 0 ? `; fits ${ways.join(', or ')}` : ', whatever the context';
+  return `${sizeText(-row.spare_bytes)} too much${fits}.`;
 }
 
 /**

@@ -86,9 +86,10 @@ function limitChoices(state) {
  */
 function partOf(head, captured, state) {
   const number = (/** @type {string} */ name) => Number(state.get(name));
-  const blocks = Object.keys(kSettings).some((setting) => state.get(`${setting}_group`) === 'tok32');
+  const groups = Object.keys(kSettings).map((setting) => state.get(`${setting}_group`));
+  const wanted = groups.includes('tok32') ? kBlockChannels : kChannels;
+  const channels = Math.min(wanted, head.dim);
   const tokens = Math.min(kTokens, captured);
-  const channels = Math.min(blocks ? kBlockChannels : kChannels, head.dim);
   return {
     token: Math.min(number('token'), captured - tokens),
     tokens,
@@ -164,8 +165,8 @@ function lesson(head) {
     : head.token_error < head.channel_error;
   if (!usual) return `${errors} This head is an exception among ${keys ? 'keys' : 'values'}.`;
   return keys
-    ? `${errors} Keys have channels that are large in every token; a scale for each channel keeps ` +
-        'them apart from the others.'
+    ? `${errors} Keys have channels that are large in every token; a scale for each channel ` +
+        'keeps them apart from the others.'
     : `${errors} Values turn the order around: some tokens are larger than others, and a scale ` +
         'for each token follows that.';
 }

@@ -1,0 +1,209 @@
+"""The page of `shorthand explore` in a real browser: explore_page.py SHORTHAND MODEL FOLDER
+
+Every figure is compared with what the command says. Takes Playwright and axe-playwright-python (PyPI) and
+Debian's chromium; `scripts/bars page` brings the former. Screenshots go to FOLDER.
+"""
+
+import json
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import unittest
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
+
+SHORTHAND, MODEL, FOLDER = "", "", pathlib.Path()
+VIEWS = ("memory", "grouping", "slice")
+MOST_SLICE_MS = 50
+MOST_PAINT_MS = 1000
+
+
+def report(*arguments):
+    done = subprocess.run([SHORTHAND, *map(str, arguments), "--json"], capture_output=True,
+                          text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def start(port=0):
+    process = subprocess.Popen([SHORTHAND, "explore", "-m", MODEL, "--port", str(port),
+                                "--no-browser"], stdout=subprocess.PIPE, text=True)
+    return process, process.stdout.readline().strip()
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server, cls.url = start()
+        cls.playwright = sync_playwright().start()
+        cls.browser = cls.playwright.chromium.launch(executable_path=shutil.which("chromium"),
+                                                     args=["--no-sandbox"])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls.playwright.stop()
+        cls.server.terminate()
+        cls.server.wait()
+        cls.server.stdout.close()
+
+    def open(self, view, **options):
+        options.setdefault("viewport", {"width": 1440, "height": 900})
+        context = self.browser.new_context(bypass_csp=True, **options)  # for axe
+        self.addCleanup(context.close)
+        page = context.new_page()
+        self.faults = []
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.goto(f"{self.url}#{view}")
+        page.wait_for_load_state("networkidle")
+        self.page = page
+        return page
+
+    def settle(self):
+        self.page.wait_for_timeout(400)
+
+    def text(self, selector):
+        return self.page.inner_text(selector)
+
+    def test_the_seeds_settings_show_the_seeds_figures(self):
+        page = self.open("memory")
+        self.assertEqual(self.text("#kv-per-token"), "128 KiB")
+        self.assertEqual(self.text("#weights"), "4.2 GiB")
+        self.assertEqual(self.text("#weights-16"), "15.0 GiB")
+        self.assertEqual(self.text("#memory-table tbody tr:first-child").split("\t")[3:],
+                         ["4.0 GiB", "8.2 GiB"])
+        self.assertEqual(self.text("#bars li:first-child p"), "Fits, with 14.1 GiB to spare.")
+        users = page.locator("[name=users]")
+        users.focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+        self.settle()
+        plan = report("plan", "Llama-3-8B", "-c", "32k", "--users", 8, "--memory", "24GB", "--kv",
+                      "f16")["recipes"][0]
+        verdict = self.text("#bars li:first-child p")
+        self.assertIn(f"{-plan['spare_bytes'] / 2**30:.1f} GiB too much", verdict)
+        self.assertIn(f"with at most {plan['max_context']} tokens each", verdict)
+        self.assertIn(f"{plan['max_users']} users", verdict)
+        page.reload()
+        self.settle()
+        self.assertEqual(self.text("#users-text"), "8")
+        self.assertEqual(self.text("#bars li:first-child p"), verdict)
+        self.assertEqual(self.faults, [])
+
+    def slice_of(self, *arguments):
+        return report("inspect", "slice", "-m", MODEL, *arguments)
+
+    def error_text(self, coded):
+        return (f"Relative error {100 * coded['relative_error']:.1f} %, whole head "
+                f"{100 * coded['head_relative_error']:.1f} %.")
+
+    def test_slices_have_the_errors_of_the_command(self):
+        page = self.open("slice?layer=12&head=0&channel=16&token=96")
+        place = ["--layer", 12, "--head", 0, "--tokens", "96..119", "--channels", "16..31"]
+        for code, text in zip(self.slice_of(*place)["codes"], ("#a-text", "#b-text")):
+            self.assertEqual(self.text(text), self.error_text(code))
+        page.check("[name=a_had]")
+        page.check("[name=a_mu]")
+        page.select_option("[name=a_levels]", "lm")
+        page.select_option("[name=a_bits]", "4")
+        page.check("[name=side][value=V]")
+        page.select_option("[name=b_group]", "tok32")
+        page.select_option("[name=b_bits]", "3")
+        for _ in range(4):
+            page.locator("[name=exact]").press("ArrowRight")
+        page.locator("[name=sink]").press("ArrowRight")
+        self.settle()
+        first = int(self.text("#channel-text"))
+        expected = self.slice_of("--layer", 12, "--head", 0, "--side", "V", "--tokens", "96..119",
+                                 "--channels", f"{first}..{first + 31}", "--exact", 4, "--sink", 1,
+                                 "--code", "had:lm4/tok", "--code", "u3/tok32")
+        for code, text in zip(expected["codes"], ("#a-text", "#b-text")):
+            self.assertEqual(self.text(text), self.error_text(code))
+        self.assertEqual(self.faults, [])
+
+    def test_groups_follow_pointer_and_caret(self):
+        page = self.open("grouping?layer=12&head=0&grouping=tok")
+        self.assertIn("the largest", self.text("#caret-text"))
+        self.assertEqual(self.text("#shared"), "64")
+        page.check("[name=grouping][value=ch]")
+        self.settle()
+        self.assertEqual(self.text("#shared"), "16")
+        before = self.text("#caret-text")
+        page.locator("#group-map canvas").focus()
+        page.keyboard.press("Home")
+        self.assertRegex(self.text("#caret-text"), r"channel 0 is .*tokens 64 to 79, channel 0\.")
+        page.keyboard.press("Escape")
+        self.assertEqual(self.text("#caret-text"), before)
+        self.assertEqual(self.faults, [])
+
+    def test_a_server_that_is_gone_is_said_and_found_again(self):
+        process, url = start()
+        try:
+            page = self.open("memory")
+            page.goto(f"{url}#slice")
+            self.settle()
+        finally:
+            process.terminate()
+            process.wait()
+            process.stdout.close()
+        page.click("[data-rank=best]")
+        page.wait_for_timeout(1000)
+        self.assertTrue(page.is_visible("#banner"))
+        process, again = start(int(url.rstrip("/").rsplit(":", 1)[1]))
+        self.assertEqual(again, url)
+        page.wait_for_timeout(5000)
+        self.assertFalse(page.is_visible("#banner"))
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+    def test_nothing_overflows_and_nobody_is_shut_out(self):
+        for scheme in ("light", "dark"):
+            for width in (390, 1440):
+                for view in VIEWS:
+                    page = self.open(view, viewport={"width": width, "height": 900},
+                                     color_scheme=scheme)
+                    self.settle()
+                    where = f"{view}-{width}-{scheme}"
+                    self.assertLessEqual(
+                        page.evaluate("document.documentElement.scrollWidth"), width, where)
+                    page.screenshot(path=str(FOLDER / f"{where}.png"), full_page=True)
+                    faults = [fault["id"] for fault in Axe().run(page).response["violations"]
+                              if fault["impact"] in ("serious", "critical")]
+                    self.assertEqual(faults, [], where)
+
+    def test_it_answers_at_once(self):
+        page = self.open("slice")
+        paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        milliseconds = page.evaluate("""async () => {
+          const slider = document.querySelector('[name=token]');
+          const result = document.querySelector('#slice-place');
+          const error = document.querySelector('#b-map canvas');
+          const times = [];
+          for (let i = 0; i < 21; ++i) {
+            const begin = performance.now();
+            const label = error.getAttribute('aria-label');
+            slider.value = String(100 + 9 * i);
+            slider.dispatchEvent(new Event('input', {bubbles: true}));
+            while (error.getAttribute('aria-label') === label && performance.now() - begin < 2000) {
+              await new Promise((done) => setTimeout(done, 1));
+            }
+            times.push(performance.now() - begin);
+            await new Promise((done) => setTimeout(done, 300));
+          }
+          return times;
+        }""")
+        median = statistics.median(milliseconds)
+        print(f"first paint {paint:.0f} ms (bar {MOST_PAINT_MS}); a slider's move to the new slice "
+              f"{median:.0f} ms, median of {len(milliseconds)} (bar {MOST_SLICE_MS})")
+        self.assertLess(paint, MOST_PAINT_MS)
+        self.assertLess(median, MOST_SLICE_MS)
+
+
+if __name__ == "__main__":
+    SHORTHAND, MODEL, FOLDER = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+    del sys.argv[1:4]
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    unittest.main()
