@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import unittest
 import urllib.parse
 
@@ -151,6 +152,28 @@ class ExploreTest(unittest.TestCase):
             todo += ["/" + link.removeprefix("./").removeprefix("/") for link in links]
         self.assertTrue({"/app.js", "/style.css"} <= seen, seen)
         self.assertLess(total, MOST_BYTES)
+
+    def test_results_are_shown_as_they_were_written(self):
+        self.assertEqual(self.server.json("/api/results"), {"kl": [], "speed": []})
+        with tempfile.TemporaryDirectory() as folder:
+            kl, speed = pathlib.Path(folder) / "kl.json", pathlib.Path(folder) / "speed.json"
+            row = {"recipe": "4bit", "canonical": "k=w4/ch", "program": "shorthand", "bits": 4.25,
+                   "true_bits": 5, "kld_mean": 0.001, "kld_mean_error": 1e-5, "kld_p999": 0.02,
+                   "top1": 0.98}
+            failed = row | {"recipe": "x", "kld_mean": None}
+            kl.write_text(json.dumps({"model": "m", "context": 2048, "tokens": 7, "windows": 1,
+                                      "rows": [row | {"ppl": 3}, failed]}), encoding="utf-8")
+            point = {"engine": "shorthand", "recipe": "4bit", "depth": 0, "decode_ms_per_token": 2.5}
+            speed.write_text(json.dumps({"model": "m", "threads": 1, "rows": [point]}))
+            server = Server("--results", kl, "--results", speed)
+            self.assertEqual(server.json("/api/results"), {
+                "kl": [{"file": "kl.json", "model": "m", "context": 2048, "tokens": 7, "rows": [row]}],
+                "speed": [{"file": "speed.json", "model": "m", "threads": 1, "rows": [point]}]})
+            self.assertEqual(server.end(), 0)
+            kl.write_text("{}")
+            done = subprocess.run([SHORTHAND, "explore", "--results", kl], capture_output=True,
+                                  text=True, timeout=20)
+            self.assertEqual((done.returncode, "a model and rows" in done.stderr), (1, True))
 
     def test_a_port_in_use_is_refused(self):
         done = subprocess.run([SHORTHAND, "explore", "--no-browser", "--port",

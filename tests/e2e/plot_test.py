@@ -122,8 +122,8 @@ class PlotTest(unittest.TestCase):
 
         self.file.unlink()
         broken = folder / "broken.json"
-        for text, part in (("{", "is not JSON"), ("{}", "it is not a report"), ("[3]", "it is not"),
-                           ('{"model": "m", "rows": [{"recipe": 3}]}', "it is not a report")):
+        for text, part in (("{", "is not JSON"), ("{}", "a model and rows"), ("[3]", "a model and rows"),
+                           ('{"model": "m", "rows": [{"recipe": 3}]}', "a model and rows")):
             broken.write_text(text)
             for chart in ("pareto", "speed"):
                 done = self.shorthand("plot", chart, kl if chart == "pareto" else speed, broken,
@@ -131,6 +131,8 @@ class PlotTest(unittest.TestCase):
                 self.assertEqual((done.returncode, part in done.stderr), (1, True), done.stderr)
                 self.assertIn("broken.json", done.stderr)
                 self.assertFalse(self.file.exists())
+        done = self.shorthand("plot", "speed", kl, "-o", self.file)
+        self.assertEqual((done.returncode, "no results of the kind" in done.stderr), (1, True))
 
     def test_nothing_is_written_where_something_is_wrong(self):
         for code, part, *arguments in (

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "plan/units.h"
-#include "result_charts.h"
 #include "result_files.h"
+#include "results.h"
 #include "terminal.h"
 
 namespace shorthand {
@@ -136,6 +136,6 @@ nlohmann::ordered_json ModelJson(const ModelReport& report) {
 
 std::string ModelCsv(const ModelReport& report) { return CsvOf(ModelJson(report).at("rows")); }
 
-std::string ModelSvg(const ModelReport& report) { return *SpeedChart({ModelJson(report)}); }
+std::string ModelSvg(const ModelReport& report) { return SpeedChart({ModelJson(report)}); }
 
 }  // namespace shorthand

@@ -10,8 +10,8 @@
 
 #include "eval_tasks_report.h"
 #include "plan/units.h"
-#include "result_charts.h"
 #include "result_files.h"
+#include "results.h"
 #include "terminal.h"
 
 namespace shorthand {
@@ -224,7 +224,7 @@ std::string EvalTable(const EvalReport& report) {
 }
 
 std::string EvalSvg(const EvalReport& report) {
-  return *KlChart({ContextJson(report, report.contexts.front())});
+  return KlChart({ContextJson(report, report.contexts.front())});
 }
 
 std::string EvalMarkdown(const EvalReport& report) {

@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "command.h"
 #include "explore_server.h"
@@ -30,11 +32,14 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  shorthand explore -m smollm2\n"
     "  shorthand explore -m qwen -f book.txt -n 4k --port 9000 --no-browser\n"
+    "  shorthand explore -m smollm2 --results kl.json --results speed.json\n"
+    "      with results of eval and bench model\n"
     "  shorthand explore\n"
     "      without a model: what fits, and a made-up head";
 
 struct Options {
   CaptureOptions capture;
+  std::vector<std::string> result_files;
   int port = 7700;
   bool no_browser = false;
 };
@@ -75,8 +80,11 @@ void OpenBrowser(const std::string& url) {
 int RunExplore(const Options& options) {
   const auto request = ReadCaptureOptions(options.capture);
   if (!request.ok()) return FailUsage(request.status());
+  auto results = ResultsOf(options.result_files);
+  if (!results.ok()) return Fail(results.status());
   auto data = DataOf(*request);
   if (!data.ok()) return Fail(data.status());
+  data->results = *std::move(results);
   auto server = ExploreServer::Open(*std::move(data), options.port);
   if (!server.ok()) return Fail(server.status());
   const EndSignals signals;
@@ -100,6 +108,10 @@ Runner DeclareExplore(CLI::App& app) {
                  "A GGUF file, or the name of one that is fetched; default: none")
       ->type_name("MODEL");
   AddCaptureOptions(app, options->capture);
+  app.add_option("--results", options->result_files,
+                 "What `eval --json` or `bench model --json` wrote; repeat it for several")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   app.add_option("--port", options->port, "Of 127.0.0.1; 0: any that is free; default 7700")
       ->type_name("P")
       ->check(CLI::Range(0, 65535).description(""));

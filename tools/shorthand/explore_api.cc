@@ -158,6 +158,12 @@ ApiReply PlanReply(const ExploreData& data, const ApiParameters& parameters) {
   return JsonReply(PlanJson(*model, request, *plan));
 }
 
+ApiReply ResultsReply(const ExploreData& data, const ApiParameters& parameters) {
+  const Reader reader(parameters, {});
+  if (!reader.status().ok()) return ErrorReply(400, reader.status().message());
+  return JsonReply(data.results);
+}
+
 ApiReply SliceReply(const ExploreData& data, const ApiParameters& parameters) {
   constexpr int kMost = std::numeric_limits<int32_t>::max();
   Reader reader(parameters,

@@ -22,6 +22,7 @@ using ApiParameters = std::multimap<std::string, std::string>;
 // Parameters that a route does not know are refused, like values it cannot read.
 ApiReply InfoReply(const ExploreData& data, const ApiParameters& parameters);
 ApiReply PlanReply(const ExploreData& data, const ApiParameters& parameters);
+ApiReply ResultsReply(const ExploreData& data, const ApiParameters& parameters);
 // The numbers as one binary body: the length of the JSON in 4 bytes, the JSON padded with spaces to
 // 4 bytes, then f32 [tokens][channels] of the values and of what every code makes of them, all
 // little-endian.

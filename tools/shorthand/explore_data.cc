@@ -2,15 +2,19 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <random>
 #include <utility>
 
 #include "base/half.h"
 #include "model_path.h"
 #include "model_shape.h"
+#include "results.h"
 
 namespace shorthand {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // Of every head that keeps keys and values of its own.
 std::vector<HeadContrast> ContrastsOf(const CapturedText& captured) {
@@ -36,6 +40,28 @@ std::vector<HeadContrast> ContrastsOf(const CapturedText& captured) {
   return contrasts;
 }
 
+// The named fields of an object; false if one is missing or null.
+bool Take(const Json& object, const std::vector<const char*>& fields, Json* taken) {
+  for (const char* field : fields) {
+    if (!object.contains(field) || object.at(field).is_null()) return false;
+    (*taken)[field] = object.at(field);
+  }
+  return true;
+}
+
+Json Shown(const Json& report, const std::string& file, const std::vector<const char*>& fields,
+           const std::vector<const char*>& row_fields) {
+  Json shown = {{"file", file}};
+  Take(report, fields, &shown);
+  Json rows = Json::array();
+  for (const Json& row : report.at("rows")) {
+    Json taken;
+    if (Take(row, row_fields, &taken)) rows.push_back(std::move(taken));
+  }
+  shown["rows"] = std::move(rows);
+  return shown;
+}
+
 }  // namespace
 
 Result<ExploreData> ExploreModel(const CaptureRequest& request) {
@@ -51,6 +77,25 @@ Result<ExploreData> ExploreModel(const CaptureRequest& request) {
                       .heads = {}};
   data.heads = ContrastsOf(data.captured);
   return data;
+}
+
+Result<Json> ResultsOf(const std::vector<std::string>& files) {
+  Json kl = Json::array(), speed = Json::array();
+  for (const std::string& path : files) {
+    const auto results = ReadResults(path);
+    if (!results.ok()) return results.status();
+    const std::string name = std::filesystem::path(path).filename().string();
+    for (const Json& report : results->kl) {
+      kl.push_back(Shown(report, name, {"model", "context", "tokens"},
+                         {"recipe", "canonical", "program", "bits", "true_bits", "kld_mean",
+                          "kld_mean_error", "kld_p999", "top1"}));
+    }
+    for (const Json& report : results->speed) {
+      speed.push_back(Shown(report, name, {"model", "threads"},
+                            {"engine", "recipe", "depth", "decode_ms_per_token"}));
+    }
+  }
+  return Json{{"kl", std::move(kl)}, {"speed", std::move(speed)}};
 }
 
 ExploreData SyntheticData() {

@@ -4,6 +4,7 @@
 #ifndef SHORTHAND_TOOLS_EXPLORE_DATA_H_
 #define SHORTHAND_TOOLS_EXPLORE_DATA_H_
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,10 +31,15 @@ struct ExploreData {
   std::optional<ModelShape> shape;  // of the model
   CapturedText captured;
   std::vector<HeadContrast> heads;
+  nlohmann::ordered_json results = {};  // as ResultsOf has them
 };
 
 // Errors: those of CaptureModel and ShapeFromGgufFile.
 Result<ExploreData> ExploreModel(const CaptureRequest& request);
+
+// {"kl": reports of eval, "speed": reports of bench model}, each with the name of its file and the
+// fields that the page shows; rows without figures are left out. Errors: those of ReadResults.
+Result<nlohmann::ordered_json> ResultsOf(const std::vector<std::string>& files);
 
 // One head of 64 channels over 1024 tokens: normal keys of which two channels are large in every
 // token, and normal values of which some tokens are larger. The same every time.

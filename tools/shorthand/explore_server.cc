@@ -62,6 +62,7 @@ struct ExploreServer::Impl {
     });
     AddApi("/api/info", InfoReply);
     AddApi("/api/plan", PlanReply);
+    AddApi("/api/results", ResultsReply);
     AddApi("/api/slice", SliceReply);
     for (const EmbeddedFile& file : EmbeddedFiles_explore()) {
       const auto send = [file](const httplib::Request&, httplib::Response& response) {

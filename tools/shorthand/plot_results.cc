@@ -1,58 +1,48 @@
 // `shorthand plot pareto` and `shorthand plot speed`: charts of results that were kept as JSON.
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
 #include <memory>
-#include <utility>
+#include <string>
+#include <vector>
 
 #include "command.h"
-#include "result_charts.h"
 #include "result_files.h"
+#include "results.h"
 
 namespace shorthand {
 namespace {
-
-using Json = nlohmann::ordered_json;
-using Chart = Result<std::string> (*)(const std::vector<Json>& reports);
 
 struct Options {
   std::vector<std::string> files;
   std::string output_file;
 };
 
-Result<Json> ReadJson(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound(fmt::format("there is no file {}", path));
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return DataLoss(fmt::format("{} is not JSON", path));
-  return json;
-}
+// What a picture is drawn of.
+using Kind = std::vector<nlohmann::ordered_json> ResultReports::*;
+using Chart = std::string (*)(const std::vector<nlohmann::ordered_json>& reports);
 
-int Draw(const Options& options, Chart chart) {
+int Draw(const Options& options, Kind kind, Chart chart) {
   if (Status status = CheckWritable(options.output_file); !status.ok()) return Fail(status);
-  std::vector<Json> reports;
+  std::vector<nlohmann::ordered_json> reports;
   for (const std::string& path : options.files) {
-    auto report = ReadJson(path);
-    if (!report.ok()) return Fail(report.status());
-    reports.push_back(*std::move(report));
-    // Alone first, so that an error can name the file.
-    if (const auto alone = chart({reports.back()}); !alone.ok()) {
-      return Fail(InvalidArgument(fmt::format("{}: {}", path, alone.status().message())));
+    const auto results = ReadResults(path);
+    if (!results.ok()) return Fail(results.status());
+    const auto& of_kind = *results.*kind;
+    if (of_kind.empty()) {
+      return Fail(
+          InvalidArgument(fmt::format("{} holds no results of the kind that is drawn", path)));
     }
+    reports.insert(reports.end(), of_kind.begin(), of_kind.end());
   }
-  const auto picture = chart(reports);
-  if (!picture.ok()) return Fail(picture.status());
-  const Status written = WriteText(options.output_file, *picture);
+  const Status written = WriteText(options.output_file, chart(reports));
   return written.ok() ? kExitDone : Fail(written);
 }
 
-Runner Declare(CLI::App& app, Chart chart, const char* what) {
+Runner Declare(CLI::App& app, Kind kind, Chart chart, const char* what) {
   auto options = std::make_shared<Options>();
   app.add_option("FILE", options->files, what)->required();
   AddPictureOption(app, options->output_file);
-  return [options, chart] { return Draw(*options, chart); };
+  return [options, kind, chart] { return Draw(*options, kind, chart); };
 }
 
 }  // namespace
@@ -63,7 +53,7 @@ Runner DeclarePlotPareto(CLI::App& app) {
       "Example:\n"
       "  shorthand eval -m smollm2 --kv 8bit --kv 4bit --kv 2bit --peer q4_0 --json > kl.json\n"
       "  shorthand plot pareto kl.json -o kl.svg");
-  return Declare(app, KlChart, "What `shorthand eval --json` wrote");
+  return Declare(app, &ResultReports::kl, KlChart, "What `shorthand eval --json` wrote");
 }
 
 Runner DeclarePlotSpeed(CLI::App& app) {
@@ -72,7 +62,8 @@ Runner DeclarePlotSpeed(CLI::App& app) {
       "Example:\n"
       "  shorthand bench model -m smollm2 --json > speed.json\n"
       "  shorthand plot speed speed.json -o speed.svg");
-  return Declare(app, SpeedChart, "What `shorthand bench model --json` wrote");
+  return Declare(app, &ResultReports::speed, SpeedChart,
+                 "What `shorthand bench model --json` wrote");
 }
 
 }  // namespace shorthand

@@ -1,8 +1,10 @@
-#include "result_charts.h"
+#include "results.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include "chart.h"
@@ -20,29 +22,13 @@ bool IsText(const Json& object, const char* field) {
 }
 
 // An object with a model and rows, each of which has the text `named`.
-Status CheckReport(const Json& report, const char* named) {
-  const Status wrong = InvalidArgument(
-      fmt::format("it is not a report with a model and rows that have \"{}\"", named));
-  if (!report.is_object() || !IsText(report, "model")) return wrong;
-  if (!report.contains("rows") || !report.at("rows").is_array()) return wrong;
+bool IsReport(const Json& report, const char* named) {
+  if (!report.is_object() || !IsText(report, "model")) return false;
+  if (!report.contains("rows") || !report.at("rows").is_array()) return false;
   const Json& rows = report.at("rows");
-  const bool ok = std::all_of(rows.begin(), rows.end(), [&](const Json& row) {
+  return std::all_of(rows.begin(), rows.end(), [&](const Json& row) {
     return row.is_object() && IsText(row, "recipe") && IsText(row, named);
   });
-  return ok ? OkStatus() : wrong;
-}
-
-// Lists of reports one after another.
-std::vector<Json> Flat(const std::vector<Json>& reports) {
-  std::vector<Json> flat;
-  for (const Json& report : reports) {
-    if (report.is_array()) {
-      flat.insert(flat.end(), report.begin(), report.end());
-    } else {
-      flat.push_back(report);
-    }
-  }
-  return flat;
 }
 
 // The model's name where all reports are of it.
@@ -58,11 +44,27 @@ std::string Titled(const std::string& model, const std::string& title) {
 
 }  // namespace
 
-Result<std::string> KlChart(const std::vector<Json>& given) {
-  const std::vector<Json> reports = Flat(given);
-  for (const Json& report : reports) {
-    if (Status status = CheckReport(report, "program"); !status.ok()) return status;
+Result<ResultReports> ReadResults(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return NotFound(fmt::format("there is no file {}", path));
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) return DataLoss(fmt::format("{} is not JSON", path));
+  ResultReports reports;
+  for (const Json& report : json.is_array() ? json : Json::array({json})) {
+    if (IsReport(report, "program")) {
+      reports.kl.push_back(report);
+    } else if (IsReport(report, "engine")) {
+      reports.speed.push_back(report);
+    } else {
+      return InvalidArgument(fmt::format(
+          "{} is not what `eval --json` or `bench model --json` writes: a model and rows", path));
+    }
   }
+  return reports;
+}
+
+std::string KlChart(const std::vector<Json>& reports) {
   const std::string model = OneModel(reports);
   std::vector<Dot> dots;
   int64_t positions = 0;
@@ -86,11 +88,7 @@ Result<std::string> KlChart(const std::vector<Json>& given) {
       fmt::format("Mean KL from the exact cache, nats; {} positions", positions), dots);
 }
 
-Result<std::string> SpeedChart(const std::vector<Json>& given) {
-  const std::vector<Json> reports = Flat(given);
-  for (const Json& report : reports) {
-    if (Status status = CheckReport(report, "engine"); !status.ok()) return status;
-  }
+std::string SpeedChart(const std::vector<Json>& reports) {
   const std::string model = OneModel(reports);
   std::vector<Line> lines;
   for (const Json& report : reports) {
