@@ -16,7 +16,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 SHORTHAND, MODEL, FOLDER = "", "", pathlib.Path()
-VIEWS = ("memory", "grouping", "slice")
+VIEWS = ("memory", "grouping", "slice", "recipes")
 MOST_SLICE_MS = 50
 MOST_PAINT_MS = 1000
 
@@ -27,16 +27,24 @@ def report(*arguments):
     return json.loads(done.stdout)
 
 
-def start(port=0):
+def start(port=0, *arguments):
     process = subprocess.Popen([SHORTHAND, "explore", "-m", MODEL, "--port", str(port),
-                                "--no-browser"], stdout=subprocess.PIPE, text=True)
+                                "--no-browser", *map(str, arguments)], stdout=subprocess.PIPE,
+                               text=True)
     return process, process.stdout.readline().strip()
 
 
 class PageTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server, cls.url = start()
+        cls.results = report("eval", "-m", MODEL, "-c", 512, "--windows", 1, "--kv", "8bit", "--kv",
+                             "4bit", "--kv", "kivi2", "--kv", "q4_0")
+        kl, speed = FOLDER / "kl.json", FOLDER / "speed.json"
+        kl.write_text(json.dumps(cls.results), encoding="utf-8")
+        times = [{"engine": "shorthand", "recipe": "4bit", "depth": depth,
+                  "decode_ms_per_token": 20 + depth / 1000} for depth in (0, 2048, 8192)]
+        speed.write_text(json.dumps({"model": "made up", "threads": 1, "rows": times}))
+        cls.server, cls.url = start(0, "--results", kl, "--results", speed)
         cls.playwright = sync_playwright().start()
         cls.browser = cls.playwright.chromium.launch(executable_path=shutil.which("chromium"),
                                                      args=["--no-sandbox"])
@@ -136,6 +144,25 @@ class PageTest(unittest.TestCase):
         self.assertRegex(self.text("#caret-text"), r"channel 0 is .*tokens 64 to 79, channel 0\.")
         page.keyboard.press("Escape")
         self.assertEqual(self.text("#caret-text"), before)
+        self.assertEqual(self.faults, [])
+
+    def test_a_row_opens_its_recipe_and_its_command(self):
+        page = self.open("recipes")
+        row = next(row for row in self.results["rows"] if row["recipe"] == "4bit")
+        dot = page.locator("#kl-chart [data-row='4bit']")
+        dot.focus()
+        page.keyboard.press("Enter")
+        self.settle()
+        self.assertEqual(self.text("#row-canonical"), row["canonical"])
+        self.assertEqual(float(self.text("#row-mean").split()[0]), float(f"{row['kld_mean']:.3g}"))
+        self.assertEqual(self.text("#row-command"),
+                         f"shorthand eval -m {self.results['model']} -c 512 --kv 4bit")
+        self.assertEqual(page.locator("#kl-table tbody tr").count(), len(self.results["rows"]))
+        page.reload()
+        self.settle()
+        self.assertEqual(self.text("#row-canonical"), row["canonical"])
+        self.assertEqual(self.text("#speed-table tbody tr:first-child").split("\t")[1:],
+                         ["20.0", "22.0", "28.2"])
         self.assertEqual(self.faults, [])
 
     def test_a_server_that_is_gone_is_said_and_found_again(self):

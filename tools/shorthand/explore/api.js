@@ -27,10 +27,18 @@
  * @typedef {{token: number, tokens: number, channel: number, channels: number, exact?: number,
  *   sink?: number}} Part
  *
+ * @typedef {{recipe: string, canonical: string, program: string, bits: number, true_bits: number,
+ *   kld_mean: number?, kld_mean_error: number?, kld_p999: number?, top1: number?}} KlRow
+ * @typedef {{file: string, model: string, context: number, tokens: number, rows: KlRow[]}} KlReport
+ * @typedef {{engine: string, recipe: string, depth: number, decode_ms_per_token: number}} SpeedRow
+ * @typedef {{file: string, model: string, threads: number, rows: SpeedRow[]}} SpeedReport
+ * @typedef {{kl: KlReport[], speed: SpeedReport[]}} Results
+ *
  * @typedef {[string, string | number][]} Query
  *
  * What a view needs to show itself.
- * @typedef {{state: URLSearchParams, info: Info, head: Head, signal: AbortSignal}} Request
+ * @typedef {{state: URLSearchParams, info: Info, results: Results, head: Head,
+ *   signal: AbortSignal}} Request
  */
 
 /** The server refused what was asked, with a reason for people. */
@@ -58,6 +66,11 @@ async function get(path, query, signal) {
 /** @type {(signal: AbortSignal) => Promise<Info>} */
 export async function getInfo(signal) {
   return (await get('info', [], signal)).json();
+}
+
+/** @type {(signal: AbortSignal) => Promise<Results>} */
+export async function getResults(signal) {
+  return (await get('results', [], signal)).json();
 }
 
 /** @type {(query: Query, signal: AbortSignal) => Promise<Plan>} */

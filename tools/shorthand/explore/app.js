@@ -1,9 +1,10 @@
 // @ts-check
 // The page: its state, which lies in the controls and in the address, and the view that is shown.
 
-import {getInfo} from './api.js';
+import {getInfo, getResults} from './api.js';
 import {grouping} from './grouping.js';
 import {memory} from './memory.js';
+import {klReportName, recipes, speedReportName} from './recipes.js';
 import {slice} from './slice.js';
 
 /**
@@ -13,7 +14,7 @@ import {slice} from './slice.js';
  */
 
 /** @type {Record<string, {update: (request: import('./api.js').Request) => Promise<void>}>} */
-const kViews = {memory, grouping, slice};
+const kViews = {memory, grouping, slice, recipes};
 const kFirstView = 'memory';
 const kFirstModel = 'Llama-3-8B';
 const kChannelStep = 8;
@@ -29,6 +30,8 @@ const links = /** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelect
 
 /** @type {Info} */
 let info;
+/** @type {import('./api.js').Results} */
+let results;
 let view = kFirstView;
 let defaults = new URLSearchParams();
 /** @type {AbortController?} */
@@ -72,6 +75,8 @@ function writeControls(state) {
       const box = /** @type {HTMLInputElement} */ (control);
       if (control.type === 'checkbox') box.checked = values.includes(control.value);
       else if (values.includes(control.value)) box.checked = true;
+    } else if (control.type === 'hidden') {
+      control.value = value;
     } else if (control instanceof HTMLSelectElement) {
       if ([...control.options].some((option) => option.value === value)) control.value = value;
     } else if (value !== '' && Number.isFinite(Number(value))) {
@@ -148,9 +153,10 @@ function control(name) {
 /**
  * @param {string} name
  * @param {(string | number)[]} values
+ * @param {(string | number)[]} texts
  */
-function fill(name, values) {
-  const options = values.map((value) => new Option(String(value), String(value)));
+function fill(name, values, texts = values) {
+  const options = values.map((value, i) => new Option(String(texts[i]), String(value)));
   control(name).replaceChildren(...options);
 }
 
@@ -254,7 +260,7 @@ async function show() {
     document.querySelector('main').hidden = false;
     showView(state);
     showRank(head);
-    await kViews[view].update({state, info, head, signal});
+    await kViews[view].update({state, info, results, head, signal});
     banner.hidden = true;
   } catch (error) {
     if (signal.aborted) return;
@@ -270,8 +276,9 @@ async function show() {
 
 /** @param {AbortSignal} signal */
 async function start(signal) {
-  const loaded = await getInfo(signal);
+  const [loaded, given] = await Promise.all([getInfo(signal), getResults(signal)]);
   info = loaded;
+  results = given;
   const model = info.model_name ?? info.model;
   document.getElementById('synthetic').hidden = model !== null;
   if (model) {
@@ -284,6 +291,8 @@ async function start(signal) {
   if (info.shapes.includes(kFirstModel)) control('model').value = kFirstModel;
   fill('layer', numbers('layer'));
   fill('head', numbers('head'));
+  fill('report', [...results.kl.keys()], results.kl.map(klReportName));
+  fill('speed', [...results.speed.keys()], results.speed.map(speedReportName));
   /** @type {HTMLInputElement} */ (control('token')).max = String(info.captured_tokens - 1);
   /** @type {HTMLInputElement} */ (control('channel')).max = String(
     Math.max(info.dim_k, info.dim_v) - kChannelStep,

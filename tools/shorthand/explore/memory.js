@@ -33,7 +33,7 @@ function tokensText(tokens) {
  * @param {string} text
  * @param {string} kind a class of the style sheet
  */
-function element(tag, text = '', kind = '') {
+export function element(tag, text = '', kind = '') {
   const made = document.createElement(tag);
   made.textContent = text;
   made.className = kind;
