@@ -24,6 +24,7 @@ double NiceStep(double top) {
 }
 
 constexpr double kScatterLeft = 64;  // of the plot itself
+constexpr double kScatterHead = 48;  // what titles take at the top
 
 // Where a name stands.
 struct Box {
@@ -45,7 +46,8 @@ Box PlaceName(double x, double y, const std::string& name, const std::vector<Box
     const double dy = (step % 2 == 0 ? 1 : -1) * (step + 1) / 2 * (kHeight - 1);
     const Box left = {x - 8 - width, y - kHeight / 2 + dy, width, kHeight};
     for (const Box& box : {right(dy), left}) {
-      const bool inside = box.left > kScatterLeft && box.left + box.width < kWidth;
+      const bool inside =
+          box.left > kScatterLeft && box.left + box.width < kWidth && box.top > kScatterHead;
       const auto meets = [&](const Box& other) { return box.Meets(other); };
       if (inside && std::none_of(taken.begin(), taken.end(), meets)) return box;
     }
