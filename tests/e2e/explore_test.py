@@ -148,9 +148,9 @@ class ExploreTest(unittest.TestCase):
             text = body.decode("utf-8")
             self.assertNotRegex(text, r"https?://(?!www\.w3\.org/)", path)
             links = re.findall(r'(?:src|href)="(?!data:)([^"#?]+)"', text) if path == "/" else \
-                re.findall(r'from "\./([^"]+)"', text)
+                re.findall(r"from '\./([^']+)'", text)
             todo += ["/" + link.removeprefix("./").removeprefix("/") for link in links]
-        self.assertTrue({"/app.js", "/style.css"} <= seen, seen)
+        self.assertTrue({"/app.js", "/style.css", "/recipes.js", "/api.js"} <= seen, seen)
         self.assertLess(total, MOST_BYTES)
 
     def test_results_are_shown_as_they_were_written(self):

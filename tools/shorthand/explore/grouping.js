@@ -2,6 +2,7 @@
 // Which numbers of a head share a scale.
 
 import {Refused, channelsOf, errorText, getSlice, tokensOf} from './api.js';
+import {show} from './dom.js';
 import {HeatMap, groupOf, mapColor, mix, outlierOf} from './heat_map.js';
 
 /**
@@ -48,14 +49,6 @@ let shown = null;
  * @type {Cell?}
  */
 let pointed = null;
-
-/**
- * @param {string} id
- * @param {string} text
- */
-function show(id, text) {
-  document.getElementById(id).textContent = text;
-}
 
 /**
  * @param {string} name

@@ -2,6 +2,7 @@
 // What weights and cache take, and whether that fits.
 
 import {Refused, getPlan} from './api.js';
+import {element, show} from './dom.js';
 
 /**
  * @typedef {import('./api.js').Plan} Plan
@@ -26,18 +27,6 @@ function sizeText(bytes) {
 function tokensText(tokens) {
   if (tokens >= 2 ** 20) return `${tokens / 2 ** 20}M`;
   return tokens < 1024 ? `${tokens}` : `${tokens / 1024}k`;
-}
-
-/**
- * @param {string} tag
- * @param {string} text
- * @param {string} kind a class of the style sheet
- */
-export function element(tag, text = '', kind = '') {
-  const made = document.createElement(tag);
-  made.textContent = text;
-  made.className = kind;
-  return made;
 }
 
 /**
@@ -127,8 +116,6 @@ function modelText(model) {
 function draw(plan, half, weightBits) {
   const totals = plan.recipes.map((row) => (plan.weights_bytes ?? 0) + (row.allocated_bytes ?? 0));
   const most = Math.max(plan.memory_bytes, ...totals);
-  const show = (/** @type {string} */ id, /** @type {string} */ text) =>
-    (document.getElementById(id).textContent = text);
   show('memory-model', modelText(plan.model));
   document
     .getElementById('bars')

@@ -1,7 +1,7 @@
 // @ts-check
 // What measured recipes lose for their bits, and how long their tokens take: the reports given.
 
-import {element} from './memory.js';
+import {element, show} from './dom.js';
 
 /**
  * @typedef {import('./api.js').KlReport} KlReport
@@ -40,14 +40,6 @@ const rowControl = /** @type {HTMLInputElement} */ (document.querySelector('[nam
 
 /** @type {{kl?: KlReport, speed?: SpeedReport, kind: string}?} */
 let shown = null;
-
-/**
- * @param {string} id
- * @param {string} text
- */
-function show(id, text) {
-  document.getElementById(id).textContent = text;
-}
 
 /** @param {number?} value */
 function numberText(value, digits = 3) {

@@ -2,6 +2,7 @@
 // What two settings lose of the same numbers, side by side.
 
 import {Refused, errorText, getSlice} from './api.js';
+import {show} from './dom.js';
 import {HeatMap, groupOf, mapColor, mix, outlierOf} from './heat_map.js';
 
 /**
@@ -19,14 +20,6 @@ const valueMap = new HeatMap('value-map');
 /** @type {Record<string, HeatMap>} */
 const errorMaps = {a: new HeatMap('a-map'), b: new HeatMap('b-map')};
 addControls();
-
-/**
- * @param {string} id
- * @param {string} text
- */
-function show(id, text) {
-  document.getElementById(id).textContent = text;
-}
 
 /**
  * Whether a side of these choices knows a mean that it can subtract.
