@@ -45,26 +45,34 @@ class Sheet {
       : slice_(slice),
         tokens_(slice.tokens.count()),
         channels_(slice.channels.count()),
-        cell_(cell) {}
+        cell_(cell) {
+    const int64_t first = std::min(slice.exact.sinks, tokens_);
+    const int64_t end = std::max(tokens_ - slice.exact.recent, first);
+    // Where nothing is coded any number will do: no error is drawn.
+    if (first < end) first_coded_ = first, end_coded_ = end;
+  }
 
   double PanelWidth() const { return cell_ * static_cast<double>(channels_); }
   double PanelHeight() const { return cell_ * static_cast<double>(tokens_); }
 
-  // The largest number.
+  // The largest number that is coded.
   Cell2 Outlier() const {
-    const auto largest = std::max_element(slice_.x.begin(), slice_.x.end(), [](float a, float b) {
-      return std::fabs(a) < std::fabs(b);
-    });
+    const auto largest = std::max_element(
+        slice_.x.begin() + first_coded_ * channels_, slice_.x.begin() + end_coded_ * channels_,
+        [](float a, float b) { return std::fabs(a) < std::fabs(b); });
     const int64_t at = largest - slice_.x.begin();
     return {at / channels_, at % channels_};
   }
 
-  // The group of a number; tokens counted from the end of what is coded, as slices count them.
+  bool IsCoded(const Cell2& at) const { return at.token >= first_coded_ && at.token < end_coded_; }
+
+  // The group of a coded number; tokens counted from the end of what is coded, as slices count
+  // them.
   Group GroupOf(const Slice& coded, const Cell2& of) const {
     const int64_t first_channel = of.channel / coded.group_channels * coded.group_channels;
-    const int64_t from_end = (tokens_ - 1 - of.token) / coded.group_tokens * coded.group_tokens;
-    const int64_t last = tokens_ - 1 - from_end;
-    const int64_t first = std::max<int64_t>(0, last + 1 - coded.group_tokens);
+    const int64_t from_end = (end_coded_ - 1 - of.token) / coded.group_tokens * coded.group_tokens;
+    const int64_t last = end_coded_ - 1 - from_end;
+    const int64_t first = std::max(first_coded_, last + 1 - coded.group_tokens);
     return {first, first_channel, last + 1 - first,
             std::min(coded.group_channels, channels_ - first_channel)};
   }
@@ -99,6 +107,7 @@ class Sheet {
   const ModelSlice& slice_;
   int64_t tokens_, channels_;
   double cell_;
+  int64_t first_coded_ = 0, end_coded_ = tokens_;
 };
 
 std::string Subtitle(const ModelSlice& slice, const std::string& rest) {
@@ -164,6 +173,7 @@ std::string GroupingPicture(const std::string& model, const ModelSlice& slice) {
     const Slice& of = coded.slice;
     const Group lit = sheet.GroupOf(of, outlier);
     body += sheet.Panel(kMargin, y, [&](const Cell2& at) {
+      if (!sheet.IsCoded(at)) return Shade(kTints[0], 0);
       const Group group = sheet.GroupOf(of, at);
       const bool is_lit = group.token == lit.token && group.channel == lit.channel;
       const int64_t tint = group.token / of.group_tokens + group.channel / of.group_channels;
