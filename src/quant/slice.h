@@ -31,12 +31,22 @@ struct ExactTokens {
   int64_t recent = 0;  // at its end
 };
 
+// 0: all there are.
+struct GroupShape {
+  int64_t tokens = 1;
+  int64_t channels = 1;
+};
+
 struct Slice {
   std::vector<float> read;    // [tokens][channels]
   double relative_error = 0;  // sqrt(sum of (x - read)^2 / sum of x^2), exact tokens included
   // Of coded tokens: how many values share a scale, and what scale and offset take.
   int64_t group_tokens = 1;
   int64_t group_channels = 1;
+  GroupShape full_group = {};  // in complete pages
+  // Where groups begin, then where the last one ends. Coded tokens alone are in a group; no edges:
+  // there are no scales.
+  std::vector<int64_t> token_edges = {}, channel_edges = {};
   int code_bits = 0;   // of a value
   int scale_bits = 0;  // of a group
 };
@@ -47,6 +57,15 @@ struct Slice {
 // are not finite; those of ResolveSide for `channels`.
 Result<Slice> QuantizeSlice(const Side& side, SideKind kind, std::span<const float> x, int channels,
                             const ExactTokens& exact);
+
+// As QuantizeSlice, with groups wider than any that caches have for integers, to compare with: uB
+// with one scale and one offset for a page of the slice. REQUIRES: uB takes `bits`.
+Result<Slice> QuantizeByPage(int bits, std::span<const float> x, int channels,
+                             const ExactTokens& exact);
+// Likewise, for a whole layer, layer [tokens][heads * D], of which the slice is a part.
+Result<Slice> QuantizeByLayer(int bits, std::span<const float> x, int channels,
+                              const ExactTokens& exact, std::span<const float> layer,
+                              int64_t layer_channels);
 
 }  // namespace shorthand
 

@@ -14,6 +14,7 @@
 namespace shorthand {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Result<Slice> Quantize(const std::string& side, SideKind kind, std::span<const float> x,
@@ -48,6 +49,8 @@ TEST(SliceTest, ChannelsByHand) {
   EXPECT_EQ(slice->group_channels, 1);
   EXPECT_EQ(slice->code_bits, 2);
   EXPECT_EQ(slice->scale_bits, 32);
+  EXPECT_THAT(slice->token_edges, ElementsAre(0, 4));
+  EXPECT_THAT(slice->channel_edges, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8));
 }
 
 // Steps of 3, 2, 1/3 and 1/6, the last two rounded to f16.
@@ -78,6 +81,52 @@ TEST(SliceTest, GroupsOf32TokensAreCountedFromTheEndOfAShortPage) {
   ASSERT_TRUE(slice.ok()) << slice.status().message();
   rows[8] = {1};  // halfway: to the even code
   EXPECT_EQ(slice->read, Rows(rows));
+  EXPECT_THAT(slice->token_edges, ElementsAre(0, 8, 40));
+}
+
+TEST(SliceTest, EdgesFollowPagesAndLeaveOutWhatIsExact) {
+  const std::vector<float> x(300 * kDim, 1.0f);
+  const auto edges = [&](const char* side, const ExactTokens& exact = {}) {
+    return Quantize(side, SideKind::kKey, x, kDim, exact)->token_edges;
+  };
+  EXPECT_THAT(edges("u4/ch"), ElementsAre(0, 128, 256, 300));
+  EXPECT_THAT(edges("u4/ch", {.sinks = 3, .recent = 50}), ElementsAre(3, 128, 250));
+  EXPECT_THAT(edges("u4/ch32", {.sinks = 120, .recent = 136}), ElementsAre(120, 128, 132, 164));
+  EXPECT_THAT(edges("u4/tok", {.sinks = 297}), ElementsAre(297, 298, 299, 300));
+  EXPECT_THAT(edges("u4/tok", {.sinks = 300}), ElementsAre(300));
+  EXPECT_TRUE(edges("f16").empty());
+  const auto blocks = Quantize("q8_0", SideKind::kKey, std::vector<float>(64, 1.0f), 64);
+  EXPECT_THAT(blocks->channel_edges, ElementsAre(0, 32, 64));
+}
+
+// Two bits between 0 and 9, steps of 3; in the layer, up to 12, steps of 4.
+TEST(SliceTest, PagesAndLayersByHand) {
+  const auto page = QuantizeByPage(2, kTile, kDim, {});
+  ASSERT_TRUE(page.ok()) << page.status().message();
+  EXPECT_EQ(page->read, Rows({{9}, {6}, {0}, {0}}));
+  EXPECT_EQ(page->group_tokens * page->group_channels, 4 * kDim);
+  EXPECT_THAT(page->channel_edges, ElementsAre(0, kDim));
+  std::vector<float> layer;  // another head, then the tile's
+  for (int t = 0; t < 4; ++t) {
+    layer.insert(layer.end(), kDim, t == 2 ? 12.0f : 1.0f);
+    layer.insert(layer.end(), kTile.begin() + t * kDim, kTile.begin() + (t + 1) * kDim);
+  }
+  const auto whole = QuantizeByLayer(2, kTile, kDim, {}, layer, 2 * kDim);
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  EXPECT_EQ(whole->read, Rows({{8}, {8}, {0}, {0}}));
+  EXPECT_EQ(whole->group_tokens * whole->group_channels, 4 * 2 * kDim);
+  // Without token 2 the layer reaches to 9.
+  const auto exact = QuantizeByLayer(2, kTile, kDim, {.recent = 2}, layer, 2 * kDim);
+  EXPECT_EQ(exact->read, Rows({{9}, {6}, {1, 0.75f}, {0, 0.5f}}));
+}
+
+// Pages of all channels: what a token of all of them would be.
+TEST(SliceTest, EveryPageHasItsOwnScale) {
+  std::vector<float> x(130 * kDim, 1.0f);
+  x[0] = 4, x[128 * kDim] = 7;
+  const auto slice = QuantizeByPage(2, x, kDim, {});
+  EXPECT_EQ(slice->read, x);
+  EXPECT_THAT(slice->token_edges, ElementsAre(0, 128, 130));
 }
 
 // Every format: a slice of whole pages is what its pages are read as.

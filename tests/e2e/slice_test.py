@@ -66,6 +66,21 @@ class SliceTest(unittest.TestCase):
         self.assertEqual(coded["relative_error"], coded["head_relative_error"])
         self.assertGreater(coded["relative_error"], 0)
 
+    def test_a_layer_has_one_scale_for_all_heads(self):
+        heads = [self.slice("-n", 100, "--head", head, "--tokens", "0..99", "--channels", "0..7",
+                            "--code", "u4/page", "--code", "u4/layer") for head in range(4)]
+        values = [report["values"] for report in heads]
+        least = min(x for rows in values for row in rows for x in row)
+        most = max(x for rows in values for row in rows for x in row)
+        levels = {x for report in heads for row in report["codes"][1]["read"] for x in row}
+        self.assertLessEqual(len(levels), 16)
+        self.assertAlmostEqual(min(levels), least, delta=0.001 * abs(least))
+        self.assertAlmostEqual(max(levels), most, delta=0.001 * most)
+        for report in heads:
+            page, layer = report["codes"]
+            self.assertLessEqual(page["relative_error"], layer["relative_error"])
+            self.assertEqual(layer["group_tokens"] * layer["group_channels"], 100 * 4 * 8)
+
     def test_the_table_names_codes_and_the_loudest_channel(self):
         done = self.shorthand("--tokens", "3")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -84,6 +99,7 @@ class SliceTest(unittest.TestCase):
                 (2, "as in 64..87", "--tokens", "5..2"),
                 (2, "as in 64..87", "--channels", "a..b"),
                 (2, "not a width", "--code", "u9/ch"),
+                (2, "uB alone", "--code", "i4/layer"),
                 (2, "--side", "--side", "Q"),
                 (1, "no file", "-f", "/none")):
             done = self.shorthand(*arguments)

@@ -29,7 +29,7 @@ std::vector<HeadContrast> ContrastsOf(const CapturedText& captured) {
         const std::vector<float> rows = HeadRows(captured, l, h, kind);
         std::array<double, 2> errors = {};
         for (size_t i = 0; i < errors.size(); ++i) {
-          const auto slice = QuantizeSlice(request->sides[i], kind, rows, dim, {});
+          const auto slice = QuantizeSlice(request->codes[i].side, kind, rows, dim, {});
           if (slice.ok()) errors[i] = slice->relative_error;
         }
         const int64_t first_channel = LoudestChannels(rows, dim, SliceText().shown_channels).first;

@@ -35,11 +35,27 @@ Result<Span> ParseSpan(const char* name, const std::string& text) {
       "{} \"{}\": a span is a number or two, the first and the last, as in 64..87", name, text));
 }
 
-Result<Side> ParseCode(const std::string& text, SideKind kind) {
+// Whether it is uB/page and nothing else.
+bool IsWide(const Side& side) {
+  Side wide;
+  wide.code = Code::kUint;
+  wide.bits = side.bits;
+  wide.axis = Axis::kPage;
+  return side == wide;
+}
+
+Result<SliceCode> ParseCode(const std::string& text, SideKind kind) {
+  constexpr std::string_view kLayer = "/layer";
+  SliceCode code = {.text = text, .side = {}, .by_layer = text.ends_with(kLayer)};
+  const std::string side =
+      code.by_layer ? text.substr(0, text.size() - kLayer.size()) + "/page" : text;
   const bool keys = kind == SideKind::kKey;
-  const auto recipe = Recipe::Parse(keys ? "k=" + text + ",v=f16" : "k=f16,v=" + text);
+  const auto recipe = Recipe::Parse(keys ? "k=" + side + ",v=f16" : "k=f16,v=" + side);
   if (!recipe.ok()) return recipe.status();
-  return keys ? recipe->kv.k : recipe->kv.v;
+  code.side = keys ? recipe->kv.k : recipe->kv.v;
+  if (!code.by_layer || IsWide(code.side)) return code;
+  return InvalidArgument(
+      fmt::format("code \"{}\": /layer goes with uB alone, as in u4/layer", text));
 }
 
 Status CheckSpan(const char* name, const Span& span, int64_t count) {
@@ -72,6 +88,10 @@ std::vector<float> Tile(std::span<const float> rows, int dim, const Span& tokens
     tile.insert(tile.end(), row.begin(), row.end());
   }
   return tile;
+}
+
+int64_t Groups(const std::vector<int64_t>& edges) {
+  return std::max<int64_t>(static_cast<int64_t>(edges.size()) - 1, 0);
 }
 
 }  // namespace
@@ -115,11 +135,10 @@ Result<SliceRequest> ParseSliceRequest(const SliceText& text) {
     request.channels = *channels;
   }
   request.shown_channels = text.shown_channels;
-  request.codes = text.codes;
   for (const std::string& code : text.codes) {
-    const auto side = ParseCode(code, request.kind);
-    if (!side.ok()) return side.status();
-    request.sides.push_back(*side);
+    auto parsed = ParseCode(code, request.kind);
+    if (!parsed.ok()) return parsed.status();
+    request.codes.push_back(*std::move(parsed));
   }
   request.exact = {.sinks = text.sinks, .recent = text.exact};
   return request;
@@ -164,13 +183,22 @@ Result<ModelSlice> SliceOf(const CapturedText& captured, const SliceRequest& req
   }
   slice.x = Tile(head, slice.dim, slice.tokens, slice.channels);
   const int channels = static_cast<int>(slice.channels.count());
-  for (size_t i = 0; i < request.sides.size(); ++i) {
-    const Side& side = request.sides[i];
-    auto tile = QuantizeSlice(side, slice.kind, slice.x, channels, slice.exact);
+  const auto quantize = [&](const SliceCode& code, std::span<const float> x, int width) {
+    if (!IsWide(code.side)) return QuantizeSlice(code.side, slice.kind, x, width, slice.exact);
+    if (!code.by_layer) return QuantizeByPage(code.side.bits, x, width, slice.exact);
+    const CapturedLayer& rows = captured.capture.layers[slice.layer];
+    return QuantizeByLayer(code.side.bits, x, width, slice.exact,
+                           slice.kind == SideKind::kKey ? rows.k : rows.v,
+                           int64_t{layer.kv_heads} * slice.dim);
+  };
+  for (const SliceCode& code : request.codes) {
+    auto tile = quantize(code, slice.x, channels);
     if (!tile.ok()) return tile.status();
-    const auto whole = QuantizeSlice(side, slice.kind, head, slice.dim, slice.exact);
+    const auto whole = quantize(code, head, slice.dim);
     if (!whole.ok()) return whole.status();
-    slice.codes.push_back({request.codes[i], *std::move(tile), whole->relative_error});
+    slice.codes.push_back({code.text, *std::move(tile), whole->relative_error,
+                           whole->group_tokens * whole->group_channels,
+                           Groups(whole->token_edges) * Groups(whole->channel_edges)});
   }
   return slice;
 }

@@ -55,6 +55,14 @@ struct SliceText {
   int64_t sinks = 0;
 };
 
+// A side of a recipe; or, to compare, uB with a scale for a page ("u4/page") or for all heads of
+// the layer ("u4/layer"), which no cache has.
+struct SliceCode {
+  std::string text;
+  Side side;
+  bool by_layer = false;
+};
+
 struct SliceRequest {
   int layer = -1;
   int head = 0;
@@ -62,8 +70,7 @@ struct SliceRequest {
   Span tokens;
   Span channels = {0, -1};  // empty: as in SliceText
   int shown_channels = 16;
-  std::vector<std::string> codes;
-  std::vector<Side> sides;  // of the codes
+  std::vector<SliceCode> codes;
   ExactTokens exact;
 };
 
@@ -73,7 +80,10 @@ Result<SliceRequest> ParseSliceRequest(const SliceText& text);
 struct CodedSlice {
   std::string code;
   Slice slice;
-  double head_error = 0;  // of all tokens and channels of the head, coded alike
+  // Of all tokens and channels of the head, coded alike.
+  double head_error = 0;
+  int64_t head_group = 0;   // numbers that share a scale, at most
+  int64_t head_scales = 0;  // that are stored
 };
 
 struct ModelSlice {

@@ -55,8 +55,8 @@ void AddSliceOptions(CLI::App& app, SliceOptions& options) {
                              slice.shown_channels))
       ->type_name("A..B");
   app.add_option("--code", slice.codes,
-                 fmt::format("How to code it, one side of a recipe; repeat it to compare. Default: "
-                             "{}",
+                 fmt::format("How to code it: one side of a recipe, or uB/page and uB/layer, one "
+                             "scale for a page or for all heads; repeat it to compare. Default: {}",
                              fmt::join(slice.codes, ", ")))
       ->type_name("SIDE")
       ->allow_extra_args(false);

@@ -34,10 +34,17 @@ struct Cell2 {
   int64_t token = 0, channel = 0;
 };
 
-// Tokens and channels that share a scale.
+// Tokens and channels that share a scale; none: those that are exact.
 struct Group {
-  int64_t token = 0, channel = 0, tokens = 1, channels = 1;
+  int64_t token = 0, channel = 0, tokens = 0, channels = 0;
+  int64_t tint = 0;
 };
+
+// Which of the stretches between edges has `at`; -1: none.
+int64_t Stretch(const std::vector<int64_t>& edges, int64_t at) {
+  const auto end = std::upper_bound(edges.begin(), edges.end(), at);
+  return end == edges.end() ? -1 : end - edges.begin() - 1;
+}
 
 class Sheet {
  public:
@@ -64,17 +71,11 @@ class Sheet {
     return {at / channels_, at % channels_};
   }
 
-  bool IsCoded(const Cell2& at) const { return at.token >= first_coded_ && at.token < end_coded_; }
-
-  // The group of a coded number; tokens counted from the end of what is coded, as slices count
-  // them.
-  Group GroupOf(const Slice& coded, const Cell2& of) const {
-    const int64_t first_channel = of.channel / coded.group_channels * coded.group_channels;
-    const int64_t from_end = (end_coded_ - 1 - of.token) / coded.group_tokens * coded.group_tokens;
-    const int64_t last = end_coded_ - 1 - from_end;
-    const int64_t first = std::max(first_coded_, last + 1 - coded.group_tokens);
-    return {first, first_channel, last + 1 - first,
-            std::min(coded.group_channels, channels_ - first_channel)};
+  static Group GroupOf(const Slice& coded, const Cell2& of) {
+    const std::vector<int64_t>&down = coded.token_edges, &across = coded.channel_edges;
+    const int64_t t = Stretch(down, of.token), c = Stretch(across, of.channel);
+    if (t < 0 || c < 0) return {};
+    return {down[t], across[c], down[t + 1] - down[t], across[c + 1] - across[c], t + c};
   }
 
   template <typename Color>
@@ -90,6 +91,7 @@ class Sheet {
   }
 
   std::string Frame(double x, double y, const Group& group) const {
+    if (group.tokens == 0) return "";
     return SvgFrame(x + cell_ * static_cast<double>(group.channel),
                     y + cell_ * static_cast<double>(group.token),
                     cell_ * static_cast<double>(group.channels),
@@ -150,7 +152,7 @@ std::string SlicePicture(const std::string& model, const ModelSlice& slice) {
       const size_t i = sheet.Index(at);
       return Shade(kError, std::sqrt(std::fabs(double{slice.x[i]} - coded.slice.read[i]) / worst));
     });
-    body += sheet.Frame(x, kTop, sheet.GroupOf(coded.slice, sheet.Outlier()));
+    body += sheet.Frame(x, kTop, Sheet::GroupOf(coded.slice, sheet.Outlier()));
     body += SvgText(x, kTop + sheet.PanelHeight() + 18, "start",
                     fmt::format("whole head: {:.1f} %", 100 * coded.head_error));
     x += step;
@@ -171,13 +173,12 @@ std::string GroupingPicture(const std::string& model, const ModelSlice& slice) {
   double y = kTop;
   for (const CodedSlice& coded : slice.codes) {
     const Slice& of = coded.slice;
-    const Group lit = sheet.GroupOf(of, outlier);
+    const Group lit = Sheet::GroupOf(of, outlier);
     body += sheet.Panel(kMargin, y, [&](const Cell2& at) {
-      if (!sheet.IsCoded(at)) return Shade(kTints[0], 0);
-      const Group group = sheet.GroupOf(of, at);
+      const Group group = Sheet::GroupOf(of, at);
+      if (group.tokens == 0) return Shade(kTints[0], 0);
       const bool is_lit = group.token == lit.token && group.channel == lit.channel;
-      const int64_t tint = group.token / of.group_tokens + group.channel / of.group_channels;
-      return Shade(kTints[tint % std::size(kTints)], is_lit ? 0.9 : 0.2);
+      return Shade(kTints[group.tint % std::size(kTints)], is_lit ? 0.9 : 0.2);
     });
     body += sheet.Star(kMargin, y, outlier);
     const int64_t shared = lit.tokens * lit.channels;
