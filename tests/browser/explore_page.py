@@ -12,12 +12,17 @@ import subprocess
 import sys
 import unittest
 
+import controls
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 SHORTHAND, MODEL, FOLDER = "", "", pathlib.Path()
 VIEWS = ("memory", "grouping", "slice", "recipes")
+ALL = "grouping?rows=all"
+SYNTHETIC = "slice?source=synthetic&token=64&channel=0&exact=4"
+PLACES = {view: view for view in VIEWS} | {"grouping-all": ALL, "slice-synthetic": SYNTHETIC}
 MOST_SLICE_MS = 50
+MOST_LONG_HEAD_MS = 200
 MOST_PAINT_MS = 1000
 
 
@@ -27,11 +32,16 @@ def report(*arguments):
     return json.loads(done.stdout)
 
 
-def start(port=0, *arguments):
-    process = subprocess.Popen([SHORTHAND, "explore", "-m", MODEL, "--port", str(port),
-                                "--no-browser", *map(str, arguments)], stdout=subprocess.PIPE,
-                               text=True)
+def start(*arguments):
+    process = subprocess.Popen([SHORTHAND, "explore", "--no-browser", *map(str, arguments)],
+                               stdout=subprocess.PIPE, text=True)
     return process, process.stdout.readline().strip()
+
+
+def end(process):
+    process.terminate()
+    process.wait()
+    process.stdout.close()
 
 
 class PageTest(unittest.TestCase):
@@ -44,7 +54,7 @@ class PageTest(unittest.TestCase):
         times = [{"engine": "shorthand", "recipe": "4bit", "depth": depth,
                   "decode_ms_per_token": 20 + depth / 1000} for depth in (0, 2048, 8192)]
         speed.write_text(json.dumps({"model": "made up", "threads": 1, "rows": times}))
-        cls.server, cls.url = start(0, "--results", kl, "--results", speed)
+        cls.server, cls.url = start("-m", MODEL, "--port", 0, "--results", kl, "--results", speed)
         cls.playwright = sync_playwright().start()
         cls.browser = cls.playwright.chromium.launch(executable_path=shutil.which("chromium"),
                                                      args=["--no-sandbox"])
@@ -53,18 +63,16 @@ class PageTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.browser.close()
         cls.playwright.stop()
-        cls.server.terminate()
-        cls.server.wait()
-        cls.server.stdout.close()
+        end(cls.server)
 
-    def open(self, view, **options):
+    def open(self, view, url=None, **options):
         options.setdefault("viewport", {"width": 1440, "height": 900})
         context = self.browser.new_context(bypass_csp=True, **options)  # for axe
         self.addCleanup(context.close)
         page = context.new_page()
         self.faults = []
         page.on("pageerror", lambda error: self.faults.append(str(error)))
-        page.goto(f"{self.url}#{view}")
+        page.goto(f"{url or self.url}#{view}")
         page.wait_for_load_state("networkidle")
         self.page = page
         return page
@@ -146,6 +154,85 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.text("#caret-text"), before)
         self.assertEqual(self.faults, [])
 
+    def test_groupings_have_the_figures_of_the_command(self):
+        page = self.open("grouping?layer=12&head=0")
+        groupings = page.locator("[name=grouping]").evaluate_all("(all) => all.map((of) => of.value)")
+        self.assertLessEqual({"tok", "ch", "tok32", "page", "layer"}, set(groupings))
+        for rows, place in (("16", "64..79"), ("all", "0..1023")):
+            page.select_option("[name=rows]", rows)
+            codes = sum((["--code", f"u4/{by}"] for by in groupings), [])
+            report = self.slice_of("--layer", 12, "--head", 0, "--tokens", place, "--channels",
+                                   "0..63", *codes)
+            for by, coded in zip(groupings, report["codes"]):
+                page.check(f"[name=grouping][value={by}]")
+                self.settle()
+                bits = coded["scale_bits"] / coded["head_group"]
+                shown = {"#shared-in-head": f"{coded['head_group']:,}",
+                         "#head-scales": f"{coded['head_scales']:,}",
+                         "#scale-bits": f"{round(bits, 3):g}",
+                         "#grouping-error": f"{100 * coded['relative_error']:.1f} %",
+                         "#grouping-head-error": f"{100 * coded['head_relative_error']:.1f} %"}
+                self.assertEqual({place: self.text(place) for place in shown}, shown, by)
+                down, across = coded["scales_4096"]
+                self.assertIn(f"has {down * across:,} scale", self.text("#layer-scales"))
+        self.assertEqual(self.faults, [])
+
+    def test_all_of_a_head_has_caret_and_pointer(self):
+        page = self.open(f"{ALL}&layer=12&head=0&grouping=ch")
+        canvas = page.locator("#group-map canvas")
+        size = canvas.bounding_box()
+        self.assertGreaterEqual(size["height"], 1024)
+        self.assertGreaterEqual(size["width"], 64)
+        canvas.focus()
+        page.keyboard.press("PageDown")
+        page.keyboard.press("End")
+        self.assertRegex(self.text("#caret-text"), r"token 1023, channel 63 is .*tokens 896 to 1023")
+        caret, box = (page.locator(of).bounding_box() for of in (".caret", ".scroller"))
+        self.assertLessEqual(caret["y"], box["y"] + box["height"], "the picture follows the caret")
+        page.locator(".scroller").evaluate("(of) => of.scrollTo(0, 0)")
+        page.mouse.move(box["x"] + 10, box["y"] + 20)
+        self.assertRegex(self.text("#caret-text"), r"channel [01] is .*tokens 0 to 127")
+        self.assertEqual(self.faults, [])
+
+    def test_buttons_set_the_contrast_of_keys_and_values(self):
+        page = self.open("slice?layer=12&head=0&a_bits=8&b_had=1")
+        for name, side in (("The model’s keys", "K"), ("The model’s values", "V")):
+            page.get_by_role("button", name=name).click()
+            self.settle()
+            first = int(self.text("#channel-text"))
+            report = self.slice_of("--layer", 12, "--head", 0, "--side", side, "--tokens",
+                                   "64..87", "--channels", f"{first}..{first + 15}")
+            for coded, text in zip(report["codes"], ("#a-text", "#b-text")):
+                self.assertEqual(self.text(text), self.error_text(coded))
+            by_token, by_channel = (coded["head_relative_error"] for coded in report["codes"])
+            usual = by_channel < by_token if side == "K" else by_token < by_channel
+            self.assertEqual("is an exception" not in self.text("#lesson"), usual)
+        page.get_by_role("button", name="Synthetic keys").click()
+        self.settle()
+        self.assertIn("Synthetic keys", self.text("#slice-place"))
+        self.assertIn("Relative error 47.9 %", self.text("#a-text"))
+        self.assertIn("Relative error 16.0 %", self.text("#b-text"))
+        other = self.page.context.new_page()
+        other.goto(page.url)
+        other.wait_for_load_state("networkidle")
+        for place in ("#slice-place", "#a-text", "#b-text", "#lesson"):
+            self.assertEqual(other.inner_text(place), self.text(place), "a link shows the same")
+        self.assertEqual(self.faults, [])
+
+    def test_without_a_model_the_synthetic_head_is_all(self):
+        process, url = start("--port", 0)
+        self.addCleanup(end, process)
+        page = self.open("slice", url)
+        self.assertEqual(page.locator("#sources").count(), 0)
+        self.assertTrue(page.is_visible("#synthetic"))
+        page.get_by_role("button", name="Synthetic keys").click()
+        self.settle()
+        self.assertIn("Relative error 47.9 %", self.text("#a-text"))
+        page.goto(f"{url}#{ALL}&grouping=layer")
+        self.settle()
+        self.assertEqual(self.text("#shared-in-head"), "65,536")
+        self.assertEqual(self.faults, [])
+
     def test_a_row_opens_its_recipe_and_its_command(self):
         page = self.open("recipes")
         row = next(row for row in self.results["rows"] if row["recipe"] == "4bit")
@@ -166,34 +253,29 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.faults, [])
 
     def test_a_server_that_is_gone_is_said_and_found_again(self):
-        process, url = start()
+        process, url = start("-m", MODEL, "--port", 0)
         try:
-            page = self.open("memory")
-            page.goto(f"{url}#slice")
+            page = self.open("slice", url)
             self.settle()
         finally:
-            process.terminate()
-            process.wait()
-            process.stdout.close()
+            end(process)
         page.click("[data-rank=best]")
         page.wait_for_timeout(1000)
         self.assertTrue(page.is_visible("#banner"))
-        process, again = start(int(url.rstrip("/").rsplit(":", 1)[1]))
+        process, again = start("-m", MODEL, "--port", url.rstrip("/").rsplit(":", 1)[1])
         self.assertEqual(again, url)
         page.wait_for_timeout(5000)
         self.assertFalse(page.is_visible("#banner"))
-        process.terminate()
-        process.wait()
-        process.stdout.close()
+        end(process)
 
     def test_nothing_overflows_and_nobody_is_shut_out(self):
         for scheme in ("light", "dark"):
             for width in (390, 1440):
-                for view in VIEWS:
-                    page = self.open(view, viewport={"width": width, "height": 900},
+                for name, place in PLACES.items():
+                    page = self.open(place, viewport={"width": width, "height": 900},
                                      color_scheme=scheme)
                     self.settle()
-                    where = f"{view}-{width}-{scheme}"
+                    where = f"{name}-{width}-{scheme}"
                     self.assertLessEqual(
                         page.evaluate("document.documentElement.scrollWidth"), width, where)
                     page.screenshot(path=str(FOLDER / f"{where}.png"), full_page=True)
@@ -201,20 +283,18 @@ class PageTest(unittest.TestCase):
                               if fault["impact"] in ("serious", "critical")]
                     self.assertEqual(faults, [], where)
 
-    def test_it_answers_at_once(self):
-        page = self.open("slice")
-        paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-        milliseconds = page.evaluate("""async () => {
+    def slider_ms(self):
+        """From a move of the slider to the error of the new slice, 21 times."""
+        return self.page.evaluate("""async () => {
           const slider = document.querySelector('[name=token]');
-          const result = document.querySelector('#slice-place');
-          const error = document.querySelector('#b-map canvas');
+          const numbers = document.querySelector('#value-map canvas');
           const times = [];
           for (let i = 0; i < 21; ++i) {
             const begin = performance.now();
-            const label = error.getAttribute('aria-label');
+            const label = numbers.getAttribute('aria-label');
             slider.value = String(100 + 9 * i);
             slider.dispatchEvent(new Event('input', {bubbles: true}));
-            while (error.getAttribute('aria-label') === label && performance.now() - begin < 2000) {
+            while (numbers.getAttribute('aria-label') === label && performance.now() - begin < 2000) {
               await new Promise((done) => setTimeout(done, 1));
             }
             times.push(performance.now() - begin);
@@ -222,11 +302,73 @@ class PageTest(unittest.TestCase):
           }
           return times;
         }""")
+
+    def test_it_answers_at_once(self):
+        page = self.open("slice")
+        paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        milliseconds = self.slider_ms()
         median = statistics.median(milliseconds)
         print(f"first paint {paint:.0f} ms (bar {MOST_PAINT_MS}); a slider's move to the new slice "
               f"{median:.0f} ms, median of {len(milliseconds)} (bar {MOST_SLICE_MS})")
         self.assertLess(paint, MOST_PAINT_MS)
         self.assertLess(median, MOST_SLICE_MS)
+
+    def test_a_head_of_4096_tokens_answers_at_once(self):
+        process, url = start("-m", MODEL, "--port", 0, "-n", "4k")
+        self.addCleanup(end, process)
+        page = self.open("slice", url)
+        milliseconds = self.slider_ms()
+        page.goto(f"{url}#{ALL}")
+        self.settle()
+        self.assertIn("tokens 0 to 4095 down", self.text("#grouping-place"))
+        caret = page.evaluate("""() => {
+          const canvas = document.querySelector('#group-map canvas');
+          const times = [];
+          for (let i = 0; i < 21; ++i) {
+            const begin = performance.now();
+            canvas.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowUp'}));
+            canvas.getBoundingClientRect();
+            times.push(performance.now() - begin);
+          }
+          return times;
+        }""")
+        print(f"4096 tokens: a slider's move to the new slice and the error of the whole head "
+              f"{statistics.median(milliseconds):.0f} ms, at most {max(milliseconds):.0f} (bar "
+              f"{MOST_LONG_HEAD_MS}); the caret's move {statistics.median(caret):.1f} ms")
+        self.assertLess(max(milliseconds), MOST_LONG_HEAD_MS)
+        self.assertLess(statistics.median(caret), MOST_SLICE_MS)
+        self.assertEqual(self.faults, [])
+
+    def test_every_control_by_keyboard(self):
+        for view in VIEWS:
+            page = self.open(view)
+            controls.by_keyboard(self, page)
+            self.assertEqual(self.faults, [], view)
+            self.assertFalse(page.is_visible("#banner"), view)
+
+    def test_every_control_by_mouse(self):
+        for view in VIEWS:
+            page = self.open(view)
+            controls.by_mouse(self, page)
+            self.assertEqual(self.faults, [], view)
+            self.assertFalse(page.is_visible("#banner"), view)
+
+    def test_two_tabs_at_once(self):
+        first = self.open("slice?layer=12&head=0&channel=16&token=90")
+        first_faults = self.faults
+        second = self.open("grouping?layer=3&head=1&grouping=layer")
+        for _ in range(6):
+            for page in (first, second):
+                page.locator("[name=token]").press("ArrowRight")
+        self.settle()
+        place = ["--layer", 12, "--head", 0, "--tokens", "96..119", "--channels", "16..31"]
+        expected = [self.error_text(coded) for coded in self.slice_of(*place)["codes"]]
+        self.assertEqual([first.inner_text("#a-text"), first.inner_text("#b-text")], expected)
+        (coded,) = self.slice_of("--layer", 3, "--head", 1, "--tokens", "70..85", "--channels",
+                                 "0..63", "--code", "u4/layer")["codes"]
+        self.assertEqual(second.inner_text("#grouping-error"),
+                         f"{100 * coded['relative_error']:.1f} %")
+        self.assertEqual((first_faults, self.faults), ([], []))
 
 
 if __name__ == "__main__":

@@ -79,8 +79,9 @@ class ExploreTest(unittest.TestCase):
     def test_without_a_model_there_is_a_made_up_head(self):
         info = self.server.json("/api/info")
         self.assertIsNone(info["model"])
-        self.assertEqual(info["text"], "synthetic")
-        keys, values = info["heads"]
+        (source,) = info["sources"]
+        self.assertEqual((source["name"], source["text"]), ("synthetic", "synthetic"))
+        keys, values = source["heads"]
         self.assertEqual((keys["side"], values["side"]), ("K", "V"))
         self.assertGreater(keys["token_error"], 2 * keys["channel_error"], "two loud channels")
         self.assertLess(values["token_error"], values["channel_error"], "loud tokens")
@@ -88,6 +89,40 @@ class ExploreTest(unittest.TestCase):
         self.assertIn("Llama-3-8B", info["shapes"])
         self.assertIn({"name": "q8_0", "canonical": "kv=q8_0"},
                       [{"name": p["name"], "canonical": p["canonical"]} for p in info["presets"]])
+
+    def test_the_synthetic_head_has_the_contrast_of_a_textbook(self):
+        place = "/api/slice?source=synthetic&tokens=64..87&channels=0..15&exact=4"
+        errors = {}
+        for side in ("K", "V"):
+            answer, body = self.server.get(f"{place}&side={side}&code=u2/tok&code=u2/ch")
+            self.assertEqual(answer.status, 200)
+            errors[side] = [coded["relative_error"] for coded in unpacked(body)[0]["codes"]]
+        self.assertEqual([f"{100 * error:.0f} %" for error in errors["K"]], ["48 %", "16 %"])
+        self.assertLess(*errors["V"])
+
+    def test_a_code_says_what_shares_its_scales(self):
+        codes = ("u4/tok", "u4/ch", "u4/tok32", "u4/ch32", "u4/page", "u4/layer", "f16")
+        answer, body = self.server.get("/api/slice?tokens=100..299&channels=0..63&exact=10" +
+                                       "".join(f"&code={code}" for code in codes))
+        self.assertEqual(answer.status, 200, body)
+        found = {coded["code"]: coded for coded in unpacked(body)[0]["codes"]}
+        # Pieces are counted from the end of a page that is not complete.
+        pages, pieces = [0, 128, 190], [0, 32, 64, 96, 128, 190 - 32, 190]
+        for code, down, across, group, scales, of_4096 in (
+                ("u4/tok", range(191), [0, 64], 64, 1014, [4096, 1]),
+                ("u4/ch", pages, range(65), 128, 8 * 64, [32, 4096]),
+                ("u4/tok32", range(191), [0, 32, 64], 32, 2 * 1014, [4096, 128]),
+                ("u4/ch32", pieces, range(65), 32, 32 * 64, [128, 4096]),
+                ("u4/page", pages, [0, 64], 128 * 64, 8, [32, 1]),
+                ("u4/layer", [0, 190], [0, 64], 1014 * 64, 1, [1, 1])):
+            coded = found[code]
+            self.assertEqual(coded["token_edges"], list(down), code)
+            self.assertEqual(coded["channel_edges"], list(across), code)
+            self.assertEqual((coded["head_group"], coded["head_scales"]), (group, scales), code)
+            self.assertEqual(coded["scales_4096"], of_4096, code)
+        self.assertEqual((found["f16"]["token_edges"], found["f16"]["head_scales"]), ([], 0))
+        errors = [found[f"u4/{by}"]["head_relative_error"] for by in ("tok", "page", "layer")]
+        self.assertEqual(errors, sorted(errors), "wider groups lose more")
 
     def test_plans_are_those_of_the_command(self):
         answer = self.server.json("/api/plan?model=Llama-3-8B&context=32768&users=8"
@@ -115,6 +150,13 @@ class ExploreTest(unittest.TestCase):
                            ("/api/slice?code=w4/ch", "calibration"),
                            ("/api/slice?code=", "recipe"),
                            ("/api/slice?exact=99999999999", "exact="),
+                           ("/api/slice?code=lm4/layer", "uB alone"),
+                           ("/api/slice?code=had:u4/layer", "uB alone"),
+                           ("/api/slice?code=u9/layer", "not a width"),
+                           ("/api/slice?code=lm4/page", "takes the group"),
+                           ("/api/slice?source=model", "it is model, if there is one"),
+                           ("/api/slice?source=", "it is model, if there is one"),
+                           ("/api/slice?source=synthetic&source=model", "given twice"),
                            ("/api/slice?colour=red", "no parameter"),
                            ("/api/info?x=1", "no parameter")):
             answer, body = self.server.get(path)
@@ -188,25 +230,32 @@ class ModelTest(unittest.TestCase):
         server = Server("-m", STORIES, "-t", 1, "-n", 100)
         try:
             info = server.json("/api/info")
-            self.assertEqual((info["model"], info["layers"]), (str(STORIES), 5))
-            self.assertEqual(info["captured_tokens"], 100)
-            self.assertEqual(len(info["heads"]), 5 * 4 * 2)
+            model, synthetic = info["sources"]
+            self.assertEqual((info["model"], model["name"], model["layers"]),
+                             (str(STORIES), "model", 5))
+            self.assertEqual(model["captured_tokens"], 100)
+            self.assertEqual(len(model["heads"]), 5 * 4 * 2)
+            self.assertEqual((synthetic["name"], len(synthetic["heads"])), ("synthetic", 2))
+            place = "/api/slice?layer=0&tokens=64..79&channels=0..7"
+            self.assertEqual(server.get(place)[1], server.get(f"{place}&source=model")[1])
+            self.assertNotEqual(server.get(place)[1], server.get(f"{place}&source=synthetic")[1])
             for side in ("K", "V"):
                 answer, body = server.get(f"/api/slice?layer=3&head=2&side={side}&tokens=40..63"
-                                          "&channels=0..7&code=u2/tok&code=u3/ch&exact=4&sink=2")
+                                          "&channels=0..7&code=u2/tok&code=u3/ch&code=u4/layer"
+                                          "&exact=4&sink=2")
                 self.assertEqual(answer.status, 200)
                 head, arrays = unpacked(body)
                 expected = report("inspect", "slice", "-m", STORIES, "-t", 1, "-n", 100, "--layer",
                                   3, "--head", 2, "--side", side, "--tokens", "40..63",
                                   "--channels", "0..7", "--code", "u2/tok", "--code", "u3/ch",
-                                  "--exact", 4, "--sink", 2)
+                                  "--code", "u4/layer", "--exact", 4, "--sink", 2)
                 self.assertEqual(arrays, [expected["values"]] +
                                  [coded["read"] for coded in expected["codes"]])
                 for key in ("layer", "head", "side", "dim", "tokens", "channels", "exact", "sink"):
                     self.assertEqual(head[key], expected[key], key)
                 for mine, other in zip(head["codes"], expected["codes"]):
                     self.assertEqual(mine, {key: other[key] for key in mine})
-            contrast = next(h for h in info["heads"]
+            contrast = next(h for h in model["heads"]
                             if (h["layer"], h["head"], h["side"]) == (3, 2, "K"))
             whole = report("inspect", "slice", "-m", STORIES, "-t", 1, "-n", 100, "--layer", 3,
                            "--head", 2, "--tokens", "0..7", "--channels", "0..7")

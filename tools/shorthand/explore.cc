@@ -63,11 +63,6 @@ class EndSignals {
   static inline sem_t seen_;
 };
 
-Result<ExploreData> DataOf(const CaptureRequest& request) {
-  if (request.model.empty()) return SyntheticData();
-  return ExploreModel(request);
-}
-
 // Where there is a desktop; a browser that cannot be opened is none.
 void OpenBrowser(const std::string& url) {
   if (std::getenv("DISPLAY") == nullptr && std::getenv("WAYLAND_DISPLAY") == nullptr) return;
@@ -82,7 +77,7 @@ int RunExplore(const Options& options) {
   if (!request.ok()) return FailUsage(request.status());
   auto results = ResultsOf(options.result_files);
   if (!results.ok()) return Fail(results.status());
-  auto data = DataOf(*request);
+  auto data = ExploreModel(*request);
   if (!data.ok()) return Fail(data.status());
   data->results = *std::move(results);
   auto server = ExploreServer::Open(*std::move(data), options.port);

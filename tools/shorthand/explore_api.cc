@@ -80,9 +80,9 @@ class Reader {
   Status status_;
 };
 
-Json HeadsJson(const ExploreData& data) {
+Json SourceJson(const HeadSource& source) {
   Json heads = Json::array();
-  for (const HeadContrast& head : data.heads) {
+  for (const HeadContrast& head : source.heads) {
     heads.push_back({{"layer", head.layer},
                      {"head", head.head},
                      {"side", SideName(head.kind)},
@@ -91,7 +91,23 @@ Json HeadsJson(const ExploreData& data) {
                      {"channel_error", head.channel_error},
                      {"first_channel", head.first_channel}});
   }
-  return heads;
+  const Shape& shape = source.captured.shape;
+  return {{"name", source.name},
+          {"model_name", shape.name},
+          {"text", source.captured.text},
+          {"captured_tokens", source.captured.capture.tokens},
+          {"layers", shape.layers.size()},
+          {"dim_k", shape.layers.front().k_dim},
+          {"dim_v", shape.layers.front().v_dim},
+          {"heads", std::move(heads)}};
+}
+
+Result<const HeadSource*> SourceOf(const ExploreData& data, const std::string& name) {
+  const auto source = std::find_if(data.sources.begin(), data.sources.end(),
+                                   [&](const HeadSource& of) { return of.name == name; });
+  if (source != data.sources.end()) return &*source;
+  return InvalidArgument(
+      fmt::format("source={}: it is model, if there is one, or synthetic", name));
 }
 
 void AppendFloats(const std::vector<float>& values, std::string* body) {
@@ -118,23 +134,17 @@ ApiReply ErrorReply(int status, const std::string& sentence) {
 ApiReply InfoReply(const ExploreData& data, const ApiParameters& parameters) {
   const Reader reader(parameters, {});
   if (!reader.status().ok()) return ErrorReply(400, reader.status().message());
-  Json shapes = Json::array(), presets = Json::array();
+  Json sources = Json::array(), shapes = Json::array(), presets = Json::array();
+  for (const HeadSource& source : data.sources) sources.push_back(SourceJson(source));
   if (!data.model.empty()) shapes.push_back(data.model);
   for (const std::string_view name : KnownShapes()) shapes.push_back(name);
   for (const Preset& preset : Presets()) {
     presets.push_back(
         {{"name", preset.name}, {"canonical", preset.canonical}, {"source", preset.source}});
   }
-  const Shape& shape = data.captured.shape;
   return JsonReply({{"version", SHORTHAND_VERSION},
                     {"model", data.model.empty() ? Json() : Json(data.model)},
-                    {"model_name", data.model.empty() ? Json() : Json(shape.name)},
-                    {"text", data.captured.text},
-                    {"captured_tokens", data.captured.capture.tokens},
-                    {"layers", shape.layers.size()},
-                    {"dim_k", shape.layers.front().k_dim},
-                    {"dim_v", shape.layers.front().v_dim},
-                    {"heads", HeadsJson(data)},
+                    {"sources", std::move(sources)},
                     {"shapes", std::move(shapes)},
                     {"presets", std::move(presets)}});
 }
@@ -167,7 +177,8 @@ ApiReply ResultsReply(const ExploreData& data, const ApiParameters& parameters) 
 ApiReply SliceReply(const ExploreData& data, const ApiParameters& parameters) {
   constexpr int kMost = std::numeric_limits<int32_t>::max();
   Reader reader(parameters,
-                {"layer", "head", "side", "tokens", "channels", "code", "exact", "sink"});
+                {"source", "layer", "head", "side", "tokens", "channels", "code", "exact", "sink"});
+  const auto source = SourceOf(data, reader.Text("source", data.sources.front().name));
   SliceText text = {.layer = reader.Value("layer", -1, 0, kMost),
                     .head = reader.Value("head", 0, 0, kMost),
                     .side = reader.Text("side", "K"),
@@ -177,9 +188,10 @@ ApiReply SliceReply(const ExploreData& data, const ApiParameters& parameters) {
                     .sinks = reader.Value("sink", 0, 0, kMost)};
   if (const auto codes = reader.Texts("code"); !codes.empty()) text.codes = codes;
   if (!reader.status().ok()) return ErrorReply(400, reader.status().message());
+  if (!source.ok()) return ErrorReply(400, source.status().message());
   const auto request = ParseSliceRequest(text);
   if (!request.ok()) return ErrorReply(400, request.status().message());
-  const auto slice = SliceOf(data.captured, *request);
+  const auto slice = SliceOf((*source)->captured, *request);
   if (!slice.ok()) return ErrorReply(400, slice.status().message());
   return {.content_type = "application/octet-stream", .body = SliceBody(*slice)};
 }

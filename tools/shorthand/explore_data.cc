@@ -65,17 +65,19 @@ Json Shown(const Json& report, const std::string& file, const std::vector<const 
 }  // namespace
 
 Result<ExploreData> ExploreModel(const CaptureRequest& request) {
-  const auto path = ModelPath(request.model);
-  if (!path.ok()) return path.status();
-  auto shape = ShapeFromGgufFile(*path);
-  if (!shape.ok()) return shape.status();
-  auto captured = CaptureModel(request);
-  if (!captured.ok()) return captured.status();
-  ExploreData data = {.model = request.model,
-                      .shape = *std::move(shape),
-                      .captured = *std::move(captured),
-                      .heads = {}};
-  data.heads = ContrastsOf(data.captured);
+  ExploreData data = {.model = request.model, .shape = {}, .sources = {}};
+  if (!request.model.empty()) {
+    const auto path = ModelPath(request.model);
+    if (!path.ok()) return path.status();
+    auto shape = ShapeFromGgufFile(*path);
+    if (!shape.ok()) return shape.status();
+    data.shape = *std::move(shape);
+    auto captured = CaptureModel(request);
+    if (!captured.ok()) return captured.status();
+    std::vector<HeadContrast> heads = ContrastsOf(*captured);
+    data.sources.push_back({"model", *std::move(captured), std::move(heads)});
+  }
+  data.sources.push_back(SyntheticSource());
   return data;
 }
 
@@ -98,27 +100,27 @@ Result<Json> ResultsOf(const std::vector<std::string>& files) {
   return Json{{"kl", std::move(kl)}, {"speed", std::move(speed)}};
 }
 
-ExploreData SyntheticData() {
+HeadSource SyntheticSource() {
   constexpr int kTokens = 1024, kDim = 64;
-  std::mt19937 random(1);
+  std::mt19937 random(31);
   std::normal_distribution<float> normal;
   CapturedLayer layer;
   for (int t = 0; t < kTokens; ++t) {
     const float loudness = std::exp(0.5f * normal(random));
     for (int c = 0; c < kDim; ++c) {
-      const float offset = c == 11 ? 8.0f : c == 37 ? -6.0f : 0.0f;
+      const float offset = c == 3 ? 5.0f : c == 11 ? -5.0f : 0.0f;
       layer.k.push_back(RoundToF16(offset + normal(random)));
       layer.v.push_back(RoundToF16(loudness * normal(random)));
     }
   }
-  ExploreData data;
-  data.captured.shape.name = "synthetic";
-  data.captured.shape.layers = {{.query_heads = 1, .kv_heads = 1, .k_dim = kDim, .v_dim = kDim}};
-  data.captured.text = "synthetic";
-  data.captured.capture.tokens = kTokens;
-  data.captured.capture.layers = {std::move(layer)};
-  data.heads = ContrastsOf(data.captured);
-  return data;
+  CapturedText captured;
+  captured.shape.name = "synthetic";
+  captured.shape.layers = {{.query_heads = 1, .kv_heads = 1, .k_dim = kDim, .v_dim = kDim}};
+  captured.text = "synthetic";
+  captured.capture.tokens = kTokens;
+  captured.capture.layers = {std::move(layer)};
+  std::vector<HeadContrast> heads = ContrastsOf(captured);
+  return {"synthetic", std::move(captured), std::move(heads)};
 }
 
 }  // namespace shorthand

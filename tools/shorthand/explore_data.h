@@ -1,5 +1,4 @@
-// What `shorthand explore` knows: the keys and values of a model on a text, or made-up ones where
-// there is no model.
+// What `shorthand explore` knows: the keys and values of a model on a text, and made-up ones.
 // Thread-safety: immutable once made.
 #ifndef SHORTHAND_TOOLS_EXPLORE_DATA_H_
 #define SHORTHAND_TOOLS_EXPLORE_DATA_H_
@@ -26,15 +25,21 @@ struct HeadContrast {
   int64_t first_channel = 0;  // of 16, among them the loudest
 };
 
-struct ExploreData {
-  std::string model;                // as it was asked for; empty: none
-  std::optional<ModelShape> shape;  // of the model
+// Where heads come from.
+struct HeadSource {
+  std::string name;  // "model" or "synthetic"
   CapturedText captured;
   std::vector<HeadContrast> heads;
+};
+
+struct ExploreData {
+  std::string model;                    // as it was asked for; empty: none
+  std::optional<ModelShape> shape;      // of the model
+  std::vector<HeadSource> sources;      // the model, if there is one; the synthetic head
   nlohmann::ordered_json results = {};  // as ResultsOf has them
 };
 
-// Errors: those of CaptureModel and ShapeFromGgufFile.
+// request.model may be empty. Errors: those of CaptureModel and ShapeFromGgufFile.
 Result<ExploreData> ExploreModel(const CaptureRequest& request);
 
 // {"kl": reports of eval, "speed": reports of bench model}, each with the name of its file and the
@@ -42,8 +47,10 @@ Result<ExploreData> ExploreModel(const CaptureRequest& request);
 Result<nlohmann::ordered_json> ResultsOf(const std::vector<std::string>& files);
 
 // One head of 64 channels over 1024 tokens: normal keys of which two channels are large in every
-// token, and normal values of which some tokens are larger. The same every time.
-ExploreData SyntheticData();
+// token, and normal values of which some tokens are larger. The same every time; tokens 64 to 87 of
+// keys' channels 0 to 15 in 2 bits, the last 4 tokens exact, lose 48 % by token and 16 % by
+// channel.
+HeadSource SyntheticSource();
 
 }  // namespace shorthand
 

@@ -3,11 +3,11 @@
 
 /**
  * @typedef {{layer: number, head: number, side: string, dim: number, token_error: number,
- *   channel_error: number, first_channel?: number}} Head
+ *   channel_error: number, first_channel?: number, source: Source}} Head
  *     the errors of all of it in 2 bits; first_channel: of the 16 among which the largest one lies
- * @typedef {{version: string, model: string?, model_name: string?, text: string,
- *   captured_tokens: number, layers: number, dim_k: number, dim_v: number, heads: Head[],
- *   shapes: string[]}} Info
+ * @typedef {{name: 'model' | 'synthetic', model_name: string, text: string,
+ *   captured_tokens: number, layers: number, dim_k: number, dim_v: number, heads: Head[]}} Source
+ * @typedef {{version: string, model: string?, sources: Source[], shapes: string[]}} Info
  *
  * @typedef {{recipe: string, canonical: string, true_bits: number, kv_bytes_per_token: number,
  *   allocated_bytes: number, total_bytes: number?, fits: boolean?, spare_bytes: number?,
@@ -19,7 +19,9 @@
  *   weights_bytes: number?, weights_reason: string?, recipes: PlanRow[]}} Plan
  *
  * @typedef {{code: string, relative_error: number, head_relative_error: number,
- *   group_tokens: number, group_channels: number, code_bits: number, scale_bits: number}} Code
+ *   token_edges: number[], channel_edges: number[], head_group: number, head_scales: number,
+ *   scales_4096: [number, number], code_bits: number, scale_bits: number}} Code
+ *     edges: where groups begin, then where the last one ends
  * @typedef {{layer: number, head: number, side: string, dim: number, tokens: [number, number],
  *   channels: [number, number], exact: number, sink: number, codes: Code[]}} SliceHeader
  * @typedef {SliceHeader & {values: Float32Array, read: Float32Array}} Slice
@@ -65,7 +67,12 @@ async function get(path, query, signal) {
 
 /** @type {(signal: AbortSignal) => Promise<Info>} */
 export async function getInfo(signal) {
-  return (await get('info', [], signal)).json();
+  /** @type {Info} */
+  const info = await (await get('info', [], signal)).json();
+  for (const source of info.sources) {
+    for (const head of source.heads) head.source = source;
+  }
+  return info;
 }
 
 /** @type {(signal: AbortSignal) => Promise<Results>} */
@@ -90,6 +97,7 @@ export async function getSlice(head, part, code, signal) {
     `${first}..${first + count - 1}`;
   /** @type {Query} */
   const query = [
+    ['source', head.source.name],
     ['layer', head.layer],
     ['head', head.head],
     ['side', head.side],
@@ -117,6 +125,23 @@ export function tokensOf(slice) {
 /** @param {SliceHeader} slice */
 export function channelsOf(slice) {
   return slice.channels[1] - slice.channels[0] + 1;
+}
+
+/**
+ * What a part of a head shows.
+ * @param {Head} head
+ * @param {Part} part
+ */
+export function placeText(head, part) {
+  const [side, made] = head.side === 'K' ? ['Keys', 'keys'] : ['Values', 'values'];
+  const name =
+    head.source.name === 'synthetic'
+      ? `Synthetic ${made}`
+      : `${side} of layer ${head.layer}, head ${head.head}`;
+  return (
+    `${name}: tokens ${part.token} to ${part.token + part.tokens - 1} down, ` +
+    `channels ${part.channel} to ${part.channel + part.channels - 1} of ${head.dim} across.`
+  );
 }
 
 /** @param {number} error relative, 1 for all of it */

@@ -10,6 +10,7 @@ import {slice} from './slice.js';
 /**
  * @typedef {import('./api.js').Head} Head
  * @typedef {import('./api.js').Info} Info
+ * @typedef {import('./api.js').Source} Source
  * @typedef {HTMLInputElement | HTMLSelectElement} Control
  */
 
@@ -114,15 +115,38 @@ function addressOf(name, state) {
 function readAddress() {
   const [name, query] = location.hash.slice(1).split('?');
   view = Object.hasOwn(kViews, name) ? name : kFirstView;
-  const given = new URLSearchParams(query);
-  const rest = [...defaults].filter(([key]) => !given.has(key));
-  writeControls(new URLSearchParams([...given, ...rest]));
+  write(new URLSearchParams(query), defaults);
+}
+
+/**
+ * @param {URLSearchParams} given
+ * @param {URLSearchParams} otherwise what is not given
+ */
+function write(given, otherwise) {
+  const rest = [...otherwise].filter(([key]) => !given.has(key));
+  const state = new URLSearchParams([...given, ...rest]);
+  writeControls(state);
+  fitRanges();
+  writeControls(state);
   const head = headOf(readControls());
   if (given.has('channel')) showHead(head);
   else choose(head);
 }
 
 // Heads
+
+/** @param {URLSearchParams} state */
+function sourceOf(state) {
+  return info.sources.find((source) => source.name === state.get('source')) ?? info.sources[0];
+}
+
+/** Sliders reach as far as the chosen source has tokens and channels. */
+function fitRanges() {
+  const source = sourceOf(readControls());
+  const channels = Math.max(source.dim_k, source.dim_v);
+  /** @type {HTMLInputElement} */ (control('token')).max = String(source.captured_tokens - 1);
+  /** @type {HTMLInputElement} */ (control('channel')).max = String(channels - kChannelStep);
+}
 
 /**
  * How much more the side's unusual grouping loses than its usual one.
@@ -135,10 +159,11 @@ function contrast(head) {
 
 /**
  * The heads of a side, those first that show best how it is shaped.
+ * @param {Source} source
  * @param {string} side
  */
-function ranked(side) {
-  const heads = info.heads.filter((head) => head.side === side);
+function ranked(source, side) {
+  const heads = source.heads.filter((head) => head.side === side);
   return heads.sort((a, b) => contrast(b) - contrast(a));
 }
 
@@ -172,19 +197,26 @@ function choose(head) {
   control('channel').value = String(head.first_channel ?? 0);
 }
 
+/** @param {Head[]} heads ranked */
+function median(heads) {
+  return heads[Math.floor((heads.length - 1) / 2)];
+}
+
 /**
  * The chosen head, or another of its layer if the layer has no such head.
  * @param {URLSearchParams} state
  */
 function headOf(state) {
-  const side = ranked(state.get('side'));
+  const side = ranked(sourceOf(state), state.get('side'));
   const layer = side.filter((head) => head.layer === Number(state.get('layer')));
   return layer.find((head) => head.head === Number(state.get('head'))) ?? layer[0] ?? side[0];
 }
 
 /** @param {Head} head */
 function showRank(head) {
-  const heads = ranked(head.side);
+  const heads = ranked(head.source, head.side);
+  document.getElementById('synthetic').hidden = head.source.name !== 'synthetic';
+  document.getElementById('heads').hidden = heads.length === 1;
   document.getElementById('rank').textContent =
     `${head.side === 'K' ? 'Keys' : 'Values'}: number ${heads.indexOf(head) + 1} of ` +
     `${heads.length} by contrast, ${contrast(head).toFixed(2)}.`;
@@ -193,15 +225,34 @@ function showRank(head) {
 /** @param {Event} event */
 function chooseRanked(event) {
   const {rank} = /** @type {HTMLElement} */ (event.currentTarget).dataset;
-  const heads = ranked(readControls().get('side'));
-  const places = {best: 0, median: Math.floor((heads.length - 1) / 2), worst: heads.length - 1};
-  choose(heads[places[/** @type {keyof places} */ (rank)]]);
+  const state = readControls();
+  const heads = ranked(sourceOf(state), state.get('side'));
+  const chosen = {best: heads[0], median: median(heads), worst: heads[heads.length - 1]};
+  choose(chosen[/** @type {keyof chosen} */ (rank)]);
+  schedule();
+}
+
+/** @param {Event} event */
+function chooseSettings(event) {
+  const button = /** @type {HTMLElement} */ (event.currentTarget);
+  const common = /** @type {HTMLElement} */ (button.closest('fieldset')).dataset.set;
+  const before = readControls();
+  write(new URLSearchParams(`${common}&${button.dataset.set}`), before);
+  const state = readControls();
+  if (sourceOf(state) !== sourceOf(before) && state.get('source') === 'model') {
+    choose(median(ranked(sourceOf(state), state.get('side'))));
+  }
   schedule();
 }
 
 /** @param {Event} event */
 function changed(event) {
   const {name} = /** @type {Control} */ (event.target);
+  if (name === 'source') {
+    const state = readControls();
+    fitRanges();
+    choose(median(ranked(sourceOf(state), state.get('side'))));
+  }
   if (['side', 'layer', 'head'].includes(name)) choose(headOf(readControls()));
   schedule();
 }
@@ -279,31 +330,32 @@ async function start(signal) {
   const [loaded, given] = await Promise.all([getInfo(signal), getResults(signal)]);
   info = loaded;
   results = given;
-  const model = info.model_name ?? info.model;
-  document.getElementById('synthetic').hidden = model !== null;
-  if (model) {
+  const [source] = info.sources;
+  if (source.name === 'model') {
     document.getElementById('about').textContent +=
-      ` Keys and values: ${model}, ${info.captured_tokens} tokens of ${info.text}.`;
+      ` Keys and values: ${source.model_name}, ${source.captured_tokens} tokens of ${source.text}.`;
+  } else {
+    document.getElementById('sources').remove();
+    for (const button of document.querySelectorAll('[data-set^="source=model"]')) button.remove();
   }
   const numbers = (/** @type {'layer' | 'head'} */ of) =>
-    [...new Set(info.heads.map((head) => head[of]))].sort((a, b) => a - b);
+    [...new Set(source.heads.map((head) => head[of]))].sort((a, b) => a - b);
   fill('model', info.shapes);
   if (info.shapes.includes(kFirstModel)) control('model').value = kFirstModel;
   fill('layer', numbers('layer'));
   fill('head', numbers('head'));
   fill('report', [...results.kl.keys()], results.kl.map(klReportName));
   fill('speed', [...results.speed.keys()], results.speed.map(speedReportName));
-  /** @type {HTMLInputElement} */ (control('token')).max = String(info.captured_tokens - 1);
-  /** @type {HTMLInputElement} */ (control('channel')).max = String(
-    Math.max(info.dim_k, info.dim_v) - kChannelStep,
-  );
-  const keys = ranked('K');
-  choose(keys[Math.floor((keys.length - 1) / 2)]);
+  fitRanges();
+  choose(median(ranked(source, 'K')));
   defaults = readControls();
   readAddress();
   form.addEventListener('input', changed);
   for (const button of document.querySelectorAll('[data-rank]')) {
     button.addEventListener('click', chooseRanked);
+  }
+  for (const button of document.querySelectorAll('button[data-set]')) {
+    button.addEventListener('click', chooseSettings);
   }
   addEventListener('hashchange', () => {
     readAddress();

@@ -7,7 +7,6 @@ import {channelsOf, tokensOf} from './api.js';
  * @typedef {import('./api.js').Slice} Slice
  * @typedef {{token: number, channel: number}} Cell  counted from the slice's first ones
  * @typedef {{token: number, channel: number, tokens: number, channels: number}} Area
- * @typedef {Area & {number: number}} Group  neighbouring groups have consecutive numbers
  * @typedef {[number, number, number]} Rgb
  */
 
@@ -23,14 +22,14 @@ export function mapColor(name) {
 }
 
 /**
+ * A pixel, as a canvas keeps it.
  * @param {Rgb} from at 0
  * @param {Rgb} to at 1
  * @param {number} share
- * @returns {Rgb}
  */
 export function mix(from, to, share) {
-  const part = (/** @type {0|1|2} */ i) => from[i] + (to[i] - from[i]) * share;
-  return [part(0), part(1), part(2)];
+  const part = (/** @type {0|1|2} */ i) => Math.round(from[i] + (to[i] - from[i]) * share);
+  return ((255 << 24) | (part(2) << 16) | (part(1) << 8) | part(0)) >>> 0;
 }
 
 /**
@@ -49,21 +48,32 @@ export function outlierOf(slice) {
 }
 
 /**
- * What shares a scale with a cell. Groups along tokens are counted from the last coded token back.
- * @param {Slice} slice
+ * Of every place the stretch between edges that it lies in; -1: none.
+ * @param {number[]} edges
+ * @param {number} places
+ */
+export function stretchesOf(edges, places) {
+  const stretches = new Int32Array(places).fill(-1);
+  edges.slice(1).forEach((end, i) => stretches.fill(i, edges[i], end));
+  return stretches;
+}
+
+/**
+ * What shares a scale with a cell that is coded.
  * @param {import('./api.js').Code} code
  * @param {Cell} cell
- * @returns {Group}
+ * @returns {Area}
  */
-export function groupOf(slice, code, cell) {
-  const last = tokensOf(slice) - 1 - slice.exact;
-  const down = Math.floor((last - cell.token) / code.group_tokens);
-  const across = Math.floor(cell.channel / code.group_channels);
-  const end = last - down * code.group_tokens;
-  const token = Math.max(slice.sink, end + 1 - code.group_tokens);
-  const channel = across * code.group_channels;
-  const channels = Math.min(code.group_channels, channelsOf(slice) - channel);
-  return {token, channel, tokens: end + 1 - token, channels, number: down + across};
+export function groupOf(code, cell) {
+  const {token_edges: down, channel_edges: across} = code;
+  const t = down.findIndex((edge) => edge > cell.token) - 1;
+  const c = across.findIndex((edge) => edge > cell.channel) - 1;
+  return {
+    token: down[t],
+    channel: across[c],
+    tokens: down[t + 1] - down[t],
+    channels: across[c + 1] - across[c],
+  };
 }
 
 export class HeatMap {
@@ -81,7 +91,7 @@ export class HeatMap {
 
   /**
    * @param {Slice} slice
-   * @param {(index: number, cell: Cell) => Rgb} color
+   * @param {(index: number, token: number, channel: number) => number} color as mix makes them
    * @param {string} label what someone who does not see it should know
    */
   draw(slice, color, label) {
@@ -90,12 +100,14 @@ export class HeatMap {
     this.tokens = tokens;
     this.channels = channels;
     const image = new ImageData(channels, tokens);
-    for (let i = 0; i < tokens * channels; ++i) {
-      const cell = {token: Math.floor(i / channels), channel: i % channels};
-      image.data.set([...color(i, cell), 255], 4 * i);
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let t = 0, i = 0; t < tokens; ++t) {
+      for (let c = 0; c < channels; ++c, ++i) pixels[i] = color(i, t, c);
     }
     this.canvas.width = channels;
     this.canvas.height = tokens;
+    this.canvas.style.minHeight = `${tokens}px`;
+    this.element.style.minWidth = `${channels}px`;
     this.canvas.setAttribute('aria-label', label);
     this.canvas.getContext('2d')?.putImageData(image, 0, 0);
     // A canvas that is taken out of the page loses the focus.
@@ -120,6 +132,7 @@ export class HeatMap {
     mark.style.height = percent(area.tokens, this.tokens);
     mark.setAttribute('aria-hidden', 'true');
     this.element.append(mark);
+    return mark;
   }
 
   /** @param {string} sentence in place of the map */

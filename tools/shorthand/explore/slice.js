@@ -1,7 +1,7 @@
 // @ts-check
 // What two settings lose of the same numbers, side by side.
 
-import {Refused, errorText, getSlice} from './api.js';
+import {Refused, errorText, getSlice, placeText} from './api.js';
 import {show} from './dom.js';
 import {HeatMap, groupOf, mapColor, mix, outlierOf} from './heat_map.js';
 
@@ -16,6 +16,7 @@ const kBlockChannels = 32;
 /** The settings and what each groups by at first. */
 const kSettings = {a: 'tok', b: 'ch'};
 
+const tokenSlider = /** @type {HTMLInputElement} */ (document.querySelector('[name=token]'));
 const valueMap = new HeatMap('value-map');
 /** @type {Record<string, HeatMap>} */
 const errorMaps = {a: new HeatMap('a-map'), b: new HeatMap('b-map')};
@@ -62,6 +63,7 @@ function addControls() {
  * @param {URLSearchParams} state
  */
 function limitChoices(state) {
+  tokenSlider.disabled = false;
   for (const setting of Object.keys(kSettings)) {
     const find = (/** @type {string} */ rest) =>
       /** @type {HTMLInputElement} */ (document.querySelector(`[name=${setting}_${rest}`));
@@ -73,15 +75,15 @@ function limitChoices(state) {
 
 /**
  * @param {Head} head
- * @param {number} captured
  * @param {URLSearchParams} state
  * @returns {import('./api.js').Part}
  */
-function partOf(head, captured, state) {
+function partOf(head, state) {
   const number = (/** @type {string} */ name) => Number(state.get(name));
   const groups = Object.keys(kSettings).map((setting) => state.get(`${setting}_group`));
   const wanted = groups.includes('tok32') ? kBlockChannels : kChannels;
   const channels = Math.min(wanted, head.dim);
+  const captured = head.source.captured_tokens;
   const tokens = Math.min(kTokens, captured);
   return {
     token: Math.min(number('token'), captured - tokens),
@@ -138,7 +140,7 @@ function drawErrors(setting, slice, most) {
   const map = errorMaps[setting];
   map.draw(slice, (i) => mix(zero, full, Math.sqrt(errors[i] / most)), `${code.code}: ${text}`);
   const outlier = outlierOf(slice);
-  if (outlier) map.mark('group', groupOf(slice, code, outlier));
+  if (outlier) map.mark('group', groupOf(code, outlier));
   show(`${setting}-text`, text);
 }
 
@@ -166,19 +168,14 @@ function lesson(head) {
 
 export const slice = {
   /** @param {import('./api.js').Request} request */
-  async update({state, info, head, signal}) {
+  async update({state, head, signal}) {
     limitChoices(state);
-    const part = partOf(head, info.captured_tokens, state);
+    const part = partOf(head, state);
     show('token-text', `${part.token}`);
     show('channel-text', `${part.channel}`);
     show('exact-text', `${part.exact}`);
     show('sink-text', `${part.sink}`);
-    show(
-      'slice-place',
-      `${head.side === 'K' ? 'Keys' : 'Values'} of layer ${head.layer}, head ${head.head}: ` +
-        `tokens ${part.token} to ${part.token + part.tokens - 1} down, ` +
-        `channels ${part.channel} to ${part.channel + part.channels - 1} of ${head.dim} across.`,
-    );
+    show('slice-place', placeText(head, part));
     show('lesson', lesson(head));
 
     /** @type {Map<string, Slice>} */
