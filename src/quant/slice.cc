@@ -240,7 +240,7 @@ Result<Slice> QuantizeByLayer(int bits, std::span<const float> x, int channels,
   }
   slice.relative_error = RelativeError(x, slice.read);
   // The group reaches past the slice.
-  slice.group_tokens = in_layer.end - in_layer.first;
+  slice.group_tokens = std::max<int64_t>(in_layer.end - in_layer.first, 1);
   slice.group_channels = layer_channels;
   return slice;
 }

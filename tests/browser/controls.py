@@ -91,7 +91,9 @@ def by_keyboard(test, page):
 def by_mouse(test, page):
     """A click on each. A browser's list of options is beyond a page's reach: those are set."""
     walk = Walk(test, page)
-    todo = sorted(keys(page), key=lambda key: " radio " in key)  # those can hide others
+    # What may hide or disable another comes after it.
+    kinds = ("INPUT", "SELECT", "BUTTON")
+    todo = sorted(keys(page), key=lambda key: (" radio " in key, kinds.index(key.split()[0]), key))
     while todo:
         left = []
         for key in todo:

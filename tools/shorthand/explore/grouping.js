@@ -222,7 +222,6 @@ export const grouping = {
     tokenSlider.disabled = part.tokens === head.source.captured_tokens;
     show('grouping-place', `${placeText(head, part)} In 4 bits.`);
     show('grouping-users', `Who groups so: ${kGroupings[by].users}`);
-    shown = null;
     try {
       const slice = await getSlice(head, part, `u4/${by}`, signal);
       const [code] = slice.codes;
@@ -235,6 +234,7 @@ export const grouping = {
       };
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
+      shown = null;
       map.refuse(error.message);
     }
     document.getElementById('grouping-results').hidden = !shown;

@@ -132,7 +132,6 @@ export class HeatMap {
     mark.style.height = percent(area.tokens, this.tokens);
     mark.setAttribute('aria-hidden', 'true');
     this.element.append(mark);
-    return mark;
   }
 
   /** @param {string} sentence in place of the map */
