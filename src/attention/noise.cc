@@ -95,7 +95,8 @@ double SquaredDistance(const std::vector<float>& a, const std::vector<float>& b)
 Result<std::vector<std::vector<double>>> AttentionNoise(const Shape& shape,
                                                         std::span<const Recipe> recipes,
                                                         const Calibration* calibration,
-                                                        const TextRows& text, int threads) {
+                                                        const TextRows& text, int threads,
+                                                        const std::stop_token& stop) {
   Pass pass(shape, text, threads);
   Recipe f32;
   f32.kv.k.code = f32.kv.v.code = Code::kF32;
@@ -105,6 +106,7 @@ Result<std::vector<std::vector<double>>> AttentionNoise(const Shape& shape,
   for (const std::vector<float>& layer : *exact) signals.push_back(SquaredSize(layer));
   std::vector<std::vector<double>> noise;
   for (const Recipe& recipe : recipes) {
+    if (stop.stop_requested()) return Status(StatusCode::kCancelled, "it was stopped");
     const auto outputs = pass.Run(recipe, calibration);
     if (!outputs.ok()) return outputs.status();
     std::vector<double>& of_recipe = noise.emplace_back(shape.layers.size(), 0.0);

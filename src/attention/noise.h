@@ -8,6 +8,7 @@
 #define SHORTHAND_ATTENTION_NOISE_H_
 
 #include <span>
+#include <stop_token>
 #include <vector>
 
 #include "shorthand/calibration.h"
@@ -32,11 +33,12 @@ struct TextRows {
 // For each recipe and layer: the squared size of what the recipe adds to the outputs, over that of
 // the exact outputs; those of layers that read another's keys count for that layer.
 // `calibration`: for recipes that need one, else null. Errors: those of Cache::Open and Begin, and
-// the batch's own.
+// the batch's own; kCancelled if a stop is requested, between recipes.
 Result<std::vector<std::vector<double>>> AttentionNoise(const Shape& shape,
                                                         std::span<const Recipe> recipes,
                                                         const Calibration* calibration,
-                                                        const TextRows& text, int threads);
+                                                        const TextRows& text, int threads,
+                                                        const std::stop_token& stop = {});
 
 }  // namespace shorthand
 

@@ -132,11 +132,13 @@ Status PeerScorer::RunTurn(const Passage& passage, std::span<const LlamaCacheTyp
     const auto logits = (*exact)->Feed(chunk.tokens, chunk.targets.size());
     if (!logits.ok()) return logits.status();
     exact_logits_.Set(*logits, chunk.targets);
-    work_.Report(chunk, options_.on_progress);
+    Status status = work_.Report(chunk, options_.on_progress, options_.stop);
     for (OpenPeer& peer : peers) {
+      if (!status.ok()) return status;
       Feed(chunk, peer);
-      work_.Report(chunk, options_.on_progress);
+      status = work_.Report(chunk, options_.on_progress, options_.stop);
     }
+    if (!status.ok()) return status;
   }
   for (OpenPeer& peer : peers) {
     if (peer.status.ok()) {

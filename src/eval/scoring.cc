@@ -63,6 +63,10 @@ class Scorer {
   // The lanes of a passage that the book misses, in the turns that they take.
   std::vector<Turn> TurnsOf(const Passage& passage) const;
   Status RunTurn(const Passage& passage, const Turn& turn);
+  // Errors: kCancelled.
+  Status Report(const Chunk& chunk) {
+    return work_.Report(chunk, options_.on_progress, options_.stop);
+  }
   Status Feed(const Chunk& chunk, Lane& exact, std::vector<OpenLane>& lanes);
   // Feeds the exact lane alone; the others take over its keys and values.
   Status FeedExactly(const Chunk& chunk, Lane& exact, std::vector<OpenLane>& lanes);
@@ -156,12 +160,13 @@ Status Scorer::Feed(const Chunk& chunk, Lane& exact, std::vector<OpenLane>& lane
   const std::span<const float> exact_logits = exact.Feed(model_, chunk.tokens, outputs);
   if (!exact.status().ok()) return exact.status();
   exact_logits_.Set(exact_logits, chunk.targets);
-  work_.Report(chunk, options_.on_progress);
+  Status status = Report(chunk);
   for (auto& [spec, lane] : lanes) {
+    if (!status.ok()) break;
     lane->Score(exact_logits_, lane->Feed(model_, chunk.tokens, outputs));
-    work_.Report(chunk, options_.on_progress);
+    status = Report(chunk);
   }
-  return OkStatus();
+  return status;
 }
 
 Status Scorer::FeedExactly(const Chunk& chunk, Lane& exact, std::vector<OpenLane>& lanes) {
@@ -174,12 +179,12 @@ Status Scorer::FeedExactly(const Chunk& chunk, Lane& exact, std::vector<OpenLane
   });
   exact.Feed(model_, chunk.tokens, {});
   model_.Observe({});
-  work_.Report(chunk, options_.on_progress);
+  Status status = exact.status().ok() ? Report(chunk) : exact.status();
   for (auto& [spec, lane] : lanes) {
     lane->EndRows();
-    work_.Report(chunk, options_.on_progress);
+    if (status.ok()) status = Report(chunk);
   }
-  return exact.status();
+  return status;
 }
 
 Status Scorer::Keep(const Passage& passage, std::vector<OpenLane>& lanes) {

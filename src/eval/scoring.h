@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <stop_token>
 #include <string>
 
 #include "eval/passage.h"
@@ -46,6 +47,8 @@ struct ScoreOptions {
   uint64_t memory_bytes = uint64_t{1792} << 20;
   // Called now and then with the share of the work that is done, 0 to 1. May be empty.
   std::function<void(double)> on_progress = {};
+  // Ends the work behind the chunk that a lane is reading; the turns before stay in the book.
+  std::stop_token stop = {};
 };
 
 // Why a lane has no scores, by its name.
@@ -55,7 +58,7 @@ using LaneFailures = std::map<std::string, Status>;
 // recipe's. Nothing is run if no recipe can be, unless there are none. A recipe that fails does so
 // alone: it is in the result.
 // Errors: kOutOfRange if a passage is longer than the model's context; those of Cache and Model for
-// the exact cache and the floor; those of ScoreBook::Save.
+// the exact cache and the floor; those of ScoreBook::Save; kCancelled if it was stopped.
 Result<LaneFailures> ScoreRecipes(Model& model, std::span<const Passage> passages,
                                   std::span<const Recipe> recipes, ScoreBook& book,
                                   const ScoreOptions& options = {});

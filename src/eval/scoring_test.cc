@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -107,6 +108,27 @@ TEST_F(ScoringTest, WhatTheBookHoldsIsNotComputedAgain) {
                            count)
                   .ok());
   EXPECT_EQ(calls, 4);
+}
+
+TEST_F(ScoringTest, AStopEndsItBehindAChunkAndALaterRunGoesOn) {
+  const auto recipes = Recipes({"k=u4/ch,v=had:lm4/tok"});
+  const auto windows = Windows(64, 2);
+  std::stop_source stop;
+  int calls = 0;
+  const ScoreOptions options = {.on_progress =
+                                    [&](double) {
+                                      if (++calls == 9) stop.request_stop();
+                                    },
+                                .stop = stop.get_token()};
+  ScoreBook book, at_once;
+  const auto stopped = ScoreRecipes(*model_, windows, recipes, book, options);
+  EXPECT_EQ(stopped.status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(calls, 9);  // exact, the floor's two, one recipe; two chunks; then the second window's
+  EXPECT_NE(book.Find(PassageId(windows[0]), LaneOf(recipes[0])), nullptr);
+  EXPECT_EQ(book.Find(PassageId(windows[1]), LaneOf(recipes[0])), nullptr);
+  ASSERT_TRUE(ScoreRecipes(*model_, windows, recipes, book).ok());
+  ASSERT_TRUE(ScoreRecipes(*model_, windows, recipes, at_once).ok());
+  ExpectEqual(at_once, book, windows, recipes);
 }
 
 TEST_F(ScoringTest, TurnsForWantOfMemoryChangeNothing) {

@@ -8,10 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
 #include "eval/passage.h"
+#include "shorthand/status.h"
 
 namespace shorthand {
 
@@ -50,10 +52,13 @@ class WorkDone {
   void Expect(const Passage& passage, size_t lanes) {
     all_ += static_cast<double>((passage.tokens.size() - 1) * lanes);
   }
-  // One lane has read `chunk`. `on_progress` may be empty.
-  void Report(const Chunk& chunk, const std::function<void(double)>& on_progress) {
+  // One lane has read `chunk`. `on_progress` may be empty. Errors: kCancelled if a stop is
+  // requested.
+  Status Report(const Chunk& chunk, const std::function<void(double)>& on_progress,
+                const std::stop_token& stop) {
     done_ += static_cast<double>(chunk.tokens.size());
     if (on_progress) on_progress(std::min(1.0, done_ / all_));
+    return stop.stop_requested() ? Status(StatusCode::kCancelled, "it was stopped") : OkStatus();
   }
 
  private:

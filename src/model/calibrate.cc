@@ -39,7 +39,7 @@ class NoiseRows {
   }
 
   // Adds the noise of every width to the calibration.
-  Status Measure(const Model& model, Calibration* calibration) const {
+  Status Measure(const Model& model, const std::stop_token& stop, Calibration* calibration) const {
     if (pages_ < 2) return OkStatus();
     std::vector<Recipe> recipes;
     Status failure;
@@ -51,7 +51,8 @@ class NoiseRows {
     for (const double bits : kKeyNoiseBits) add(fmt::format("k=w{}/ch,v=f32", bits));
     for (const double bits : kValueNoiseBits) add(fmt::format("k=f32,v=had:lm{}/tok:ub", bits));
     if (!failure.ok()) return failure;
-    const auto noise = AttentionNoise(model.shape(), recipes, calibration, text_, model.threads());
+    const auto noise =
+        AttentionNoise(model.shape(), recipes, calibration, text_, model.threads(), stop);
     if (!noise.ok()) return noise.status();
     for (size_t i = 0; i < noise->size(); ++i) {
       for (size_t l = 0; l < calibration->layers.size(); ++l) {
@@ -116,6 +117,7 @@ Result<Calibration> Calibrate(Model& model, std::span<const Token> tokens,
     if (options.on_progress) {
       options.on_progress(static_cast<double>(p + 1) / static_cast<double>(pages));
     }
+    if (options.stop.stop_requested()) failure = Status(StatusCode::kCancelled, "it was stopped");
   }
   model.Observe({});
   if (!failure.ok()) return failure;
@@ -125,7 +127,7 @@ Result<Calibration> Calibrate(Model& model, std::span<const Token> tokens,
                              .source = options.source,
                              .tokens = static_cast<int64_t>(pages) * kPageTokens,
                              .layers = *std::move(layers)};
-  failure = noise.Measure(model, &calibration);
+  failure = noise.Measure(model, options.stop, &calibration);
   if (!failure.ok()) return failure;
   return Calibration::Parse(calibration.ToText());  // as whoever reads its file has it
 }

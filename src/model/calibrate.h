@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <span>
+#include <stop_token>
 #include <string>
 
 #include "model/model.h"
@@ -25,12 +26,13 @@ struct CalibrateOptions {
   std::string model_name;
   std::string source;                            // the text's name
   std::function<void(double)> on_progress = {};  // the share that is done; may be empty
+  std::stop_token stop = {};                     // ends it behind a page or a width
 };
 
 // Whole pages of 128 tokens are used, a rest is not. Numbers are rounded as the text form has them.
 // Errors: kInvalidArgument for too few tokens; kOutOfRange for more than the model's context;
-// kDataLoss for statistics that are not finite, naming the layer; those of Model::Forward and
-// AttentionNoise.
+// kDataLoss for statistics that are not finite, naming the layer; kCancelled if it was stopped;
+// those of Model::Forward and AttentionNoise.
 Result<Calibration> Calibrate(Model& model, std::span<const Token> tokens,
                               const CalibrateOptions& options);
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -115,6 +116,28 @@ TEST_F(CalibrateTest, NoiseFallsWithEveryBit) {
       EXPECT_LT(noise.back(), noise.front() / 4);
       EXPECT_TRUE(std::is_sorted(noise.rbegin(), noise.rend()));
     }
+  }
+}
+
+TEST_F(CalibrateTest, AStopEndsItBehindAPage) {
+  for (int i = 0; i < 256; ++i) tokens_.push_back((i * 53 + 7) % 512);
+  const std::string path = testing::WriteTinyModel("stopped", {.architecture = "llama"});
+  const auto model = Model::Load(path, {.precision = Precision::kF32, .threads = 2});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  for (const double last : {1.0 / 3, 1.0}) {
+    std::stop_source stop;
+    double share = 0;
+    const auto stopped = Calibrate(**model, tokens_,
+                                   {.model_name = "m",
+                                    .source = "s",
+                                    .on_progress =
+                                        [&](double done) {
+                                          share = done;
+                                          if (done >= last) stop.request_stop();
+                                        },
+                                    .stop = stop.get_token()});
+    EXPECT_EQ(stopped.status().code(), StatusCode::kCancelled);
+    EXPECT_EQ(share, last);
   }
 }
 

@@ -56,7 +56,8 @@ Result<Calibration> Probe(Model& model, const ProbeOptions& options) {
   return Calibrate(model, used,
                    {.model_name = model.shape().name,
                     .source = "built-in probe",
-                    .on_progress = options.on_progress});
+                    .on_progress = options.on_progress,
+                    .stop = options.stop});
 }
 
 }  // namespace

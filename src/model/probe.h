@@ -8,6 +8,7 @@
 #define SHORTHAND_MODEL_PROBE_H_
 
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,7 @@ struct ProbeOptions {
   std::string model_path;  // the file it was loaded from
   std::string folder;      // where probes are kept; empty: nowhere
   std::function<void(double)> on_progress = {};
+  std::stop_token stop = {};
 };
 
 // Reads the probe of a model from the folder, or makes it and puts it there; a folder that cannot

@@ -50,13 +50,14 @@ Result<Calibration> ReadCalibration(const std::string& path) {
 }
 
 Result<Calibration> CalibrationOf(Model& model, const std::string& model_path,
-                                  const std::string& file) {
+                                  const std::string& file, const std::stop_token& stop) {
   Progress progress("probing the model's keys");
   auto calibration =
       file.empty()
           ? ProbeModel(model, {.model_path = model_path,
                                .folder = ProbesFolder(),
-                               .on_progress = [&](double share) { progress.Update(share); }})
+                               .on_progress = [&](double share) { progress.Update(share); },
+                               .stop = stop})
           : ReadCalibration(file);
   if (!calibration.ok()) return calibration;
   if (Status status = calibration->CheckFits(model.shape()); !status.ok()) return status;
@@ -64,10 +65,11 @@ Result<Calibration> CalibrationOf(Model& model, const std::string& model_path,
 }
 
 Result<ModelRecipes> RecipesFor(Model& model, const std::string& model_path,
-                                std::span<const RecipeRequest> requests, const std::string& file) {
+                                std::span<const RecipeRequest> requests, const std::string& file,
+                                const std::stop_token& stop) {
   ModelRecipes result;
   if (std::any_of(requests.begin(), requests.end(), NeedsStatistics)) {
-    auto calibration = CalibrationOf(model, model_path, file);
+    auto calibration = CalibrationOf(model, model_path, file, stop);
     if (!calibration.ok()) return calibration.status();
     result.calibration = *std::move(calibration);
   }

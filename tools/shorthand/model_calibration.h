@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ Result<Calibration> ReadCalibration(const std::string& path);
 // From the file, or the built-in probe if `file` is empty, which is said on stderr while it is
 // made. Errors: those of ReadCalibration, ProbeModel and Calibration::CheckFits.
 Result<Calibration> CalibrationOf(Model& model, const std::string& model_path,
-                                  const std::string& file);
+                                  const std::string& file, const std::stop_token& stop = {});
 
 struct ModelRecipes {
   std::vector<Recipe> recipes;             // one for each request
@@ -35,7 +36,8 @@ struct ModelRecipes {
 
 // Says on stderr what was chosen, and why. Errors: those of CalibrationOf and ChooseRecipe.
 Result<ModelRecipes> RecipesFor(Model& model, const std::string& model_path,
-                                std::span<const RecipeRequest> requests, const std::string& file);
+                                std::span<const RecipeRequest> requests, const std::string& file,
+                                const std::stop_token& stop = {});
 
 }  // namespace shorthand
 
