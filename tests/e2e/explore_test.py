@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import urllib.parse
 
@@ -17,6 +18,7 @@ SHORTHAND = ""
 SOURCE = pathlib.Path(os.environ.get("SHORTHAND_SOURCE_DIR", "."))
 DATA = pathlib.Path(os.environ.get("SHORTHAND_DATA", SOURCE / "../shared/data"))
 STORIES = DATA / "models" / "stories260Ktok512.gguf"
+TEXT = DATA / "text" / "tinystories_sample_en.txt"
 MOST_BYTES = 600_000  # of the page
 
 
@@ -28,8 +30,11 @@ class Server:
         self.host, self.port = url.hostname, url.port
 
     def get(self, path, **headers):
+        return self.ask("GET", path, **headers)
+
+    def ask(self, method, path, **headers):
         connection = http.client.HTTPConnection(self.host, self.port, timeout=20)
-        connection.request("GET", path, headers=headers)
+        connection.request(method, path, headers=headers)
         answer = connection.getresponse()
         body = answer.read()
         connection.close()
@@ -39,6 +44,19 @@ class Server:
         answer, body = self.get(path)
         assert answer.status == 200, (answer.status, body)
         return json.loads(body)
+
+    def live(self, done=lambda state: not state["running"]):
+        """The state of the live runs, once it is as wished."""
+        for _ in range(2000):
+            state = self.json("/api/live")
+            if done(state):
+                return state
+            time.sleep(0.02)
+        raise AssertionError(state)
+
+    def measure(self, recipe):
+        answer, body = self.ask("POST", "/api/live?" + urllib.parse.urlencode({"kv": recipe}))
+        return answer.status, json.loads(body)
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
@@ -174,6 +192,10 @@ class ExploreTest(unittest.TestCase):
                                 ({"Host": f"localhost:{self.server.port}"}, 200)):
             for path in ("/", "/api/info"):
                 self.assertEqual(self.server.get(path, **headers)[0].status, status, headers)
+            if status == 403:
+                for method in ("POST", "DELETE"):
+                    answer, _ = self.server.ask(method, "/api/live?kv=4bit", **headers)
+                    self.assertEqual(answer.status, 403, headers)
 
     def test_the_page_is_whole_and_asks_nobody_else(self):
         seen, todo, total = set(), ["/"], 0
@@ -194,6 +216,12 @@ class ExploreTest(unittest.TestCase):
             todo += ["/" + link.removeprefix("./").removeprefix("/") for link in links]
         self.assertTrue({"/app.js", "/style.css", "/recipes.js", "/api.js"} <= seen, seen)
         self.assertLess(total, MOST_BYTES)
+
+    def test_without_a_model_nothing_is_measured(self):
+        status, answer = self.server.measure("4bit")
+        self.assertEqual((status, "without a model" in answer["error"]), (400, True))
+        self.assertEqual(self.server.json("/api/live"),
+                         {"running": None, "report": None, "error": None})
 
     def test_results_are_shown_as_they_were_written(self):
         self.assertEqual(self.server.json("/api/results"), {"kl": [], "speed": []})
@@ -266,6 +294,58 @@ class ModelTest(unittest.TestCase):
             self.assertEqual(plan["recipes"][0]["kv_bytes"], 5 * 4 * 8 * 2 * 2 * 512)
         finally:
             self.assertEqual(server.end(), 0)
+
+    def test_live_runs_have_the_figures_of_eval_bit_for_bit(self):
+        server = Server("-m", STORIES, "-f", TEXT, "-t", 1, "-n", 100)
+        try:
+            rows = []
+            for recipe in ("8bit", "4bit", "k=u2/ch,v=i3/tok"):
+                self.assertEqual(server.measure(recipe)[0], 200)
+                state = server.live()
+                self.assertIsNone(state["error"])
+                live = state["report"]
+                whole = report("eval", *live["options"], "-t", 1, "--kv", recipe)
+                rows.append({key: whole["rows"][0][key] for key in live["rows"][0]})
+                self.assertEqual(live["rows"], rows)
+                for key in ("model", "context", "tokens"):
+                    self.assertEqual(live[key], whole[key])
+            self.assertEqual(len(rows[0]), 9)
+            server.measure("8bit")
+            self.assertEqual(server.live()["report"]["rows"], rows)
+        finally:
+            self.assertEqual(server.end(), 0)
+
+    def test_live_runs_say_what_is_wrong(self):
+        server = Server("-m", STORIES, "-f", TEXT, "-t", 1, "-n", 100)
+        try:
+            for recipe, part in (("zzz", "not a preset"), ("", "a recipe starts with"),
+                                 ("auto:99", "bits")):
+                status, answer = server.measure(recipe)
+                self.assertEqual((status, part in answer["error"]), (400, True), answer)
+            self.assertEqual(server.ask("POST", "/api/live?kv=f16&kv=q8_0")[0].status, 400)
+            self.assertEqual(server.ask("DELETE", "/api/live?kv=f16")[0].status, 400)
+
+            server.measure("q8_0")
+            state = server.live()
+            self.assertEqual((state["report"], "a head of 8" in state["error"]), (None, True))
+        finally:
+            self.assertEqual(server.end(), 0)
+
+    def test_live_runs_stop(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as long:
+            long.write(TEXT.read_text(encoding="utf-8") * 1000)  # a second to cut into tokens
+            long.flush()
+            server = Server("-m", STORIES, "-f", long.name, "-t", 1, "-n", 100)
+            try:
+                status, state = server.measure("2bit")
+                self.assertEqual((status, state["running"]), (200, {"recipe": "2bit", "done": 0}))
+                status, answer = server.measure("8bit")
+                self.assertEqual((status, "2bit is being measured" in answer["error"]), (409, True))
+                self.assertEqual(server.ask("DELETE", "/api/live")[0].status, 200)
+                self.assertEqual(server.live(), {"running": None, "report": None, "error": None})
+                self.assertEqual(server.measure("4bit")[0], 200)
+            finally:
+                self.assertEqual(server.end(), 0)
 
     def test_models_that_do_not_load_are_refused(self):
         done = subprocess.run([SHORTHAND, "explore", "-m", "no-model"], capture_output=True,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -115,37 +116,70 @@ void TabulateTasks(const ScoreBook& book, ContextReport& context) {
   context.layer_rows.resize(context.evaluation.rows.size());
 }
 
-// The scores of our caches. `recipes` becomes those of the requests, with the name of their
-// calibration. The model is there for no longer than that.
-Result<LaneFailures> ScoreOurs(const EvalRequest& request, const std::string& path,
-                               std::vector<Recipe>& recipes, EvalReport& report, ScoreBook& book) {
-  const auto model = Model::Load(path, {.precision = request.weights, .threads = request.threads});
-  if (!model.ok()) return model.status();
-  report.shape = (*model)->shape();
-  report.threads = (*model)->threads();
+struct Watch {
+  std::function<void(double)> on_progress;  // from 0 on, when all is prepared
+  std::stop_token stop;
+};
+
+// What our caches scored.
+struct Ours {
+  EvalReport report;  // without figures
+  std::vector<Recipe> recipes;
+  LaneFailures failures;
+};
+
+Result<Ours> ScoreOurs(Model& model, const std::string& path, const EvalRequest& request,
+                       ScoreBook& book, const Watch& watch) {
+  Ours ours = {.report = {.model = request.model,
+                          .shape = model.shape(),
+                          .threads = model.threads(),
+                          .weights = request.weights,
+                          .protocol = request.protocol,
+                          .rows = request.recipe_texts},
+               .recipes = {},
+               .failures = {}};
   for (const int64_t context_tokens : request.contexts) {
-    auto context = Prepare(**model, request, book, context_tokens);
+    auto context = Prepare(model, request, book, context_tokens);
     if (!context.ok()) return context.status();
-    report.contexts.push_back(std::move(*context));
+    ours.report.contexts.push_back(std::move(*context));
   }
-  auto resolved = RecipesFor(**model, path, request.recipes, request.calibration_file);
+  auto resolved = RecipesFor(model, path, request.recipes, request.calibration_file, watch.stop);
   if (!resolved.ok()) return resolved.status();
   const Calibration* calibration = resolved->calibration_or_null();
   const std::string hash = calibration == nullptr ? "" : calibration->Hash();
   for (Recipe& recipe : resolved->recipes) {
-    recipes.push_back(WithCalibration(std::move(recipe), hash));
+    ours.recipes.push_back(WithCalibration(std::move(recipe), hash));
   }
   if (request.layers) {
-    for (ContextReport& context : report.contexts) {
-      const Status status = AddLayers(**model, recipes, calibration, context);
+    for (ContextReport& context : ours.report.contexts) {
+      const Status status = AddLayers(model, ours.recipes, calibration, context);
       if (!status.ok()) return status;
     }
   }
-  Progress progress("evaluating");
-  return ScoreRecipes(**model, AllPassages(report), recipes, book,
-                      {.protocol = request.protocol,
-                       .calibration = calibration,
-                       .on_progress = [&progress](double share) { progress.Update(share); }});
+  watch.on_progress(0);
+  auto failures = ScoreRecipes(model, AllPassages(ours.report), ours.recipes, book,
+                               {.protocol = request.protocol,
+                                .calibration = calibration,
+                                .on_progress = watch.on_progress,
+                                .stop = watch.stop});
+  if (!failures.ok()) return failures.status();
+  ours.failures = std::move(*failures);
+  return ours;
+}
+
+// The model is there for no longer than that.
+Result<Ours> LoadAndScoreOurs(const std::string& path, const EvalRequest& request,
+                              ScoreBook& book) {
+  const auto model = Model::Load(path, {.precision = request.weights, .threads = request.threads});
+  if (!model.ok()) return model.status();
+  std::optional<Progress> progress;
+  return ScoreOurs(**model, path, request, book,
+                   {.on_progress =
+                        [&progress](double share) {
+                          if (!progress) progress.emplace("evaluating");
+                          progress->Update(share);
+                        },
+                    .stop = {}});
 }
 
 Result<LaneFailures> ScoreTheirs(const EvalRequest& request, const std::string& path,
@@ -161,6 +195,23 @@ Result<LaneFailures> ScoreTheirs(const EvalRequest& request, const std::string& 
                     book, {.on_progress = [&progress](double share) { progress.Update(share); }});
 }
 
+EvalReport WithFigures(const EvalRequest& request, Ours ours, const LaneFailures& peer_failures,
+                       const ScoreBook& book) {
+  EvalReport report = std::move(ours.report);
+  for (const LlamaCacheType& peer : request.peers) {
+    report.rows.push_back("llama.cpp " + ToString(peer));
+  }
+  for (ContextReport& context : report.contexts) {
+    auto contenders = ContendersOf(report.shape, ours.recipes, context.tokens, ours.failures);
+    for (const LlamaCacheType& peer : request.peers) {
+      contenders.push_back(ContenderOf(report.shape, peer, peer_failures));
+    }
+    context.evaluation = Tabulate(context.texts, contenders, book);
+    TabulateTasks(book, context);
+  }
+  return report;
+}
+
 }  // namespace
 
 Result<EvalReport> Measure(const EvalRequest& request) {
@@ -168,29 +219,19 @@ Result<EvalReport> Measure(const EvalRequest& request) {
   if (!path.ok()) return path.status();
   auto book = OpenBook(request.resume_file, *path, request.weights, request.protocol);
   if (!book.ok()) return book.status();
-  EvalReport report;
-  report.model = request.model;
-  report.weights = request.weights;
-  report.protocol = request.protocol;
-  report.rows = request.recipe_texts;
-  std::vector<Recipe> recipes;
-  const auto failures = ScoreOurs(request, *path, recipes, report, *book);
-  if (!failures.ok()) return failures.status();
-  const auto peer_failures = ScoreTheirs(request, *path, report, *book);
+  auto ours = LoadAndScoreOurs(*path, request, *book);
+  if (!ours.ok()) return ours.status();
+  const auto peer_failures = ScoreTheirs(request, *path, ours->report, *book);
   if (!peer_failures.ok()) return peer_failures.status();
+  return WithFigures(request, *std::move(ours), *peer_failures, *book);
+}
 
-  for (const LlamaCacheType& peer : request.peers) {
-    report.rows.push_back("llama.cpp " + ToString(peer));
-  }
-  for (ContextReport& context : report.contexts) {
-    auto contenders = ContendersOf(report.shape, recipes, context.tokens, *failures);
-    for (const LlamaCacheType& peer : request.peers) {
-      contenders.push_back(ContenderOf(report.shape, peer, *peer_failures));
-    }
-    context.evaluation = Tabulate(context.texts, contenders, *book);
-    TabulateTasks(*book, context);
-  }
-  return report;
+Result<EvalReport> MeasureLoaded(Model& model, const std::string& path, const EvalRequest& request,
+                                 ScoreBook& book, const std::function<void(double)>& on_progress,
+                                 std::stop_token stop) {
+  auto ours = ScoreOurs(model, path, request, book, {on_progress, std::move(stop)});
+  if (!ours.ok()) return ours.status();
+  return WithFigures(request, *std::move(ours), {}, book);
 }
 
 }  // namespace shorthand

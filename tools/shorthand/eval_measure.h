@@ -4,13 +4,17 @@
 #define SHORTHAND_TOOLS_EVAL_MEASURE_H_
 
 #include <cstdint>
+#include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "eval/llama_peer.h"
+#include "eval/score_book.h"
 #include "eval/scoring.h"
 #include "eval_report.h"
 #include "eval_text.h"
+#include "model/model.h"
 #include "model/weights.h"
 #include "shorthand/status.h"
 #include "tune/auto_recipe.h"
@@ -40,6 +44,13 @@ struct EvalRequest {
 // Errors: those of ModelPath, ScoreBook, Model::Load, CutWindows, ScoreRecipes, F32CopyOf and
 // ScorePeers.
 Result<EvalReport> Measure(const EvalRequest& request);
+
+// The same with the model that was loaded from `path` with the request's weights and threads, and
+// with a book that may hold scores of it already. Errors: kCancelled if it was stopped, too.
+// REQUIRES: no peers.
+Result<EvalReport> MeasureLoaded(Model& model, const std::string& path, const EvalRequest& request,
+                                 ScoreBook& book, const std::function<void(double)>& on_progress,
+                                 std::stop_token stop);
 
 }  // namespace shorthand
 

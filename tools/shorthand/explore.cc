@@ -80,7 +80,7 @@ int RunExplore(const Options& options) {
   auto data = ExploreModel(*request);
   if (!data.ok()) return Fail(data.status());
   data->results = *std::move(results);
-  auto server = ExploreServer::Open(*std::move(data), options.port);
+  auto server = ExploreServer::Open(*std::move(data), *request, options.port);
   if (!server.ok()) return Fail(server.status());
   const EndSignals signals;
   std::thread serving([&] { (*server)->Run(); });

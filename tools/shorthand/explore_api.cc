@@ -196,4 +196,26 @@ ApiReply SliceReply(const ExploreData& data, const ApiParameters& parameters) {
   return {.content_type = "application/octet-stream", .body = SliceBody(*slice)};
 }
 
+ApiReply LiveReply(LiveRuns& live, const ApiParameters& parameters) {
+  const Reader reader(parameters, {});
+  if (!reader.status().ok()) return ErrorReply(400, reader.status().message());
+  return JsonReply(live.State());
+}
+
+ApiReply StartLiveReply(LiveRuns& live, const ApiParameters& parameters) {
+  Reader reader(parameters, {"kv"});
+  const std::string recipe = reader.Text("kv", "");
+  if (!reader.status().ok()) return ErrorReply(400, reader.status().message());
+  const Status status = live.Start(recipe);
+  if (status.ok()) return JsonReply(live.State());
+  return ErrorReply(status.code() == StatusCode::kFailedPrecondition ? 409 : 400, status.message());
+}
+
+ApiReply StopLiveReply(LiveRuns& live, const ApiParameters& parameters) {
+  const Reader reader(parameters, {});
+  if (!reader.status().ok()) return ErrorReply(400, reader.status().message());
+  live.Stop();
+  return JsonReply(live.State());
+}
+
 }  // namespace shorthand

@@ -1,6 +1,6 @@
 // The API of `shorthand explore`, without HTTP: a question in, an answer out. docs/explore.md lists
 // the routes.
-// Thread-safety: pure functions.
+// Thread-safety: that of what they ask; otherwise pure functions.
 #ifndef SHORTHAND_TOOLS_EXPLORE_API_H_
 #define SHORTHAND_TOOLS_EXPLORE_API_H_
 
@@ -8,11 +8,13 @@
 #include <string>
 
 #include "explore_data.h"
+#include "explore_live.h"
 
 namespace shorthand {
 
 struct ApiReply {
-  int status = 200;  // of HTTP; 400 with {"error": a sentence} for what cannot be answered
+  // Of HTTP; 400 with {"error": a sentence} for what cannot be answered, 409 for what cannot now.
+  int status = 200;
   std::string content_type = "application/json";
   std::string body;
 };
@@ -27,6 +29,11 @@ ApiReply ResultsReply(const ExploreData& data, const ApiParameters& parameters);
 // 4 bytes, then f32 [tokens][channels] of the values and of what every code makes of them, all
 // little-endian.
 ApiReply SliceReply(const ExploreData& data, const ApiParameters& parameters);
+
+// All answer with the state.
+ApiReply LiveReply(LiveRuns& live, const ApiParameters& parameters);
+ApiReply StartLiveReply(LiveRuns& live, const ApiParameters& parameters);
+ApiReply StopLiveReply(LiveRuns& live, const ApiParameters& parameters);
 
 ApiReply ErrorReply(int status, const std::string& sentence);
 

@@ -81,17 +81,19 @@ Result<ExploreData> ExploreModel(const CaptureRequest& request) {
   return data;
 }
 
+Json ShownKl(const Json& report, const std::string& file) {
+  return Shown(report, file, {"model", "context", "tokens"},
+               {"recipe", "canonical", "program", "bits", "true_bits", "kld_mean", "kld_mean_error",
+                "kld_p999", "top1"});
+}
+
 Result<Json> ResultsOf(const std::vector<std::string>& files) {
   Json kl = Json::array(), speed = Json::array();
   for (const std::string& path : files) {
     const auto results = ReadResults(path);
     if (!results.ok()) return results.status();
     const std::string name = std::filesystem::path(path).filename().string();
-    for (const Json& report : results->kl) {
-      kl.push_back(Shown(report, name, {"model", "context", "tokens"},
-                         {"recipe", "canonical", "program", "bits", "true_bits", "kld_mean",
-                          "kld_mean_error", "kld_p999", "top1"}));
-    }
+    for (const Json& report : results->kl) kl.push_back(ShownKl(report, name));
     for (const Json& report : results->speed) {
       speed.push_back(Shown(report, name, {"model", "threads"},
                             {"engine", "recipe", "depth", "decode_ms_per_token"}));

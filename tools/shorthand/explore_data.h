@@ -45,6 +45,8 @@ Result<ExploreData> ExploreModel(const CaptureRequest& request);
 // {"kl": reports of eval, "speed": reports of bench model}, each with the name of its file and the
 // fields that the page shows; rows without figures are left out. Errors: those of ReadResults.
 Result<nlohmann::ordered_json> ResultsOf(const std::vector<std::string>& files);
+// One report of eval among them.
+nlohmann::ordered_json ShownKl(const nlohmann::ordered_json& report, const std::string& file);
 
 // One head of 64 channels over 1024 tokens: normal keys of which two channels are large in every
 // token, and normal values of which some tokens are larger. The same every time; tokens 64 to 87 of

@@ -20,6 +20,10 @@ std::string ContentType(std::string_view file) {
   return "text/javascript; charset=utf-8";
 }
 
+ApiParameters ParametersOf(const httplib::Request& request) {
+  return {request.params.begin(), request.params.end()};
+}
+
 void Send(const ApiReply& reply, httplib::Response& response) {
   response.status = reply.status;
   response.set_content(reply.body, reply.content_type.c_str());
@@ -28,7 +32,11 @@ void Send(const ApiReply& reply, httplib::Response& response) {
 }  // namespace
 
 struct ExploreServer::Impl {
+  Impl(ExploreData known, CaptureRequest capture)
+      : data(std::move(known)), live(std::move(capture)) {}
+
   ExploreData data;
+  LiveRuns live;
   int port = 0;
   httplib::Server server;
 
@@ -64,6 +72,16 @@ struct ExploreServer::Impl {
     AddApi("/api/plan", PlanReply);
     AddApi("/api/results", ResultsReply);
     AddApi("/api/slice", SliceReply);
+    server.Get("/api/live", [this](const auto& request, auto& response) {
+      Send(LiveReply(live, ParametersOf(request)), response);
+    });
+    // Without a reader the library would wait for bodies that are not announced.
+    server.Post("/api/live", [this](const auto& request, auto& response, const auto&) {
+      Send(StartLiveReply(live, ParametersOf(request)), response);
+    });
+    server.Delete("/api/live", [this](const auto& request, auto& response, const auto&) {
+      Send(StopLiveReply(live, ParametersOf(request)), response);
+    });
     for (const EmbeddedFile& file : EmbeddedFiles_explore()) {
       const auto send = [file](const httplib::Request&, httplib::Response& response) {
         response.set_content(std::string(file.bytes), ContentType(file.name).c_str());
@@ -75,7 +93,7 @@ struct ExploreServer::Impl {
 
   void AddApi(const char* path, ApiReply (*answer)(const ExploreData&, const ApiParameters&)) {
     server.Get(path, [this, answer](const httplib::Request& request, httplib::Response& response) {
-      Send(answer(data, ApiParameters(request.params.begin(), request.params.end())), response);
+      Send(answer(data, ParametersOf(request)), response);
     });
   }
 };
@@ -83,9 +101,9 @@ struct ExploreServer::Impl {
 ExploreServer::ExploreServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ExploreServer::~ExploreServer() = default;
 
-Result<std::unique_ptr<ExploreServer>> ExploreServer::Open(ExploreData data, int port) {
-  auto impl = std::make_unique<Impl>();
-  impl->data = std::move(data);
+Result<std::unique_ptr<ExploreServer>> ExploreServer::Open(ExploreData data, CaptureRequest capture,
+                                                           int port) {
+  auto impl = std::make_unique<Impl>(std::move(data), std::move(capture));
   // The library's own options would let two servers share a port.
   impl->server.set_socket_options([](int socket) {
     const int yes = 1;

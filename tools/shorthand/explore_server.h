@@ -16,7 +16,9 @@ namespace shorthand {
 class ExploreServer {
  public:
   // On 127.0.0.1; port 0: any that is free. Errors: kResourceExhausted for a port in use.
-  static Result<std::unique_ptr<ExploreServer>> Open(ExploreData data, int port);
+  // Measures on what `capture` names.
+  static Result<std::unique_ptr<ExploreServer>> Open(ExploreData data, CaptureRequest capture,
+                                                     int port);
   ~ExploreServer();
 
   std::string url() const;

@@ -7,7 +7,8 @@
  *     the errors of all of it in 2 bits; first_channel: of the 16 among which the largest one lies
  * @typedef {{name: 'model' | 'synthetic', model_name: string, text: string,
  *   captured_tokens: number, layers: number, dim_k: number, dim_v: number, heads: Head[]}} Source
- * @typedef {{version: string, model: string?, sources: Source[], shapes: string[]}} Info
+ * @typedef {{version: string, model: string?, sources: Source[], shapes: string[],
+ *   presets: {name: string}[]}} Info
  *
  * @typedef {{recipe: string, canonical: string, true_bits: number, kv_bytes_per_token: number,
  *   allocated_bytes: number, total_bytes: number?, fits: boolean?, spare_bytes: number?,
@@ -31,10 +32,13 @@
  *
  * @typedef {{recipe: string, canonical: string, program: string, bits: number, true_bits: number,
  *   kld_mean: number?, kld_mean_error: number?, kld_p999: number?, top1: number?}} KlRow
- * @typedef {{file: string, model: string, context: number, tokens: number, rows: KlRow[]}} KlReport
+ * @typedef {{file: string, model: string, context: number, tokens: number, rows: KlRow[],
+ *   options?: string[]}} KlReport  options: those of `shorthand eval` that measure it again
  * @typedef {{engine: string, recipe: string, depth: number, decode_ms_per_token: number}} SpeedRow
  * @typedef {{file: string, model: string, threads: number, rows: SpeedRow[]}} SpeedReport
  * @typedef {{kl: KlReport[], speed: SpeedReport[]}} Results
+ * @typedef {{running: {recipe: string, done: number}?, report: KlReport?, error: string?}} Live
+ *     done: the share of it; error: why the last run failed
  *
  * @typedef {[string, string | number][]} Query
  *
@@ -49,20 +53,29 @@ export class Refused extends Error {}
 /**
  * @param {string} path
  * @param {Query} query
- * @param {AbortSignal} signal
+ * @param {RequestInit} options
  */
-async function get(path, query, signal) {
+async function ask(path, query, options) {
   const parameters = new URLSearchParams(query.map(([name, value]) => [name, String(value)]));
   let response;
   try {
-    response = await fetch(`api/${path}?${parameters}`, {signal});
+    response = await fetch(`api/${path}?${parameters}`, options);
   } catch (error) {
-    if (signal.aborted) throw error;
+    if (options.signal?.aborted) throw error;
     throw new Error('The server does not answer. Does “shorthand explore” still run?');
   }
-  if (response.status === 400) throw new Refused((await response.json()).error);
+  if ([400, 409].includes(response.status)) throw new Refused((await response.json()).error);
   if (!response.ok) throw new Error(`The server answered ${response.status}.`);
   return response;
+}
+
+/**
+ * @param {string} path
+ * @param {Query} query
+ * @param {AbortSignal} [signal]
+ */
+function get(path, query, signal) {
+  return ask(path, query, {signal});
 }
 
 /** @type {(signal: AbortSignal) => Promise<Info>} */
@@ -78,6 +91,24 @@ export async function getInfo(signal) {
 /** @type {(signal: AbortSignal) => Promise<Results>} */
 export async function getResults(signal) {
   return (await get('results', [], signal)).json();
+}
+
+/**
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Live>}
+ */
+export async function getLive(signal) {
+  return (await get('live', [], signal)).json();
+}
+
+/** @type {(recipe: string) => Promise<Live>} */
+export async function startLive(recipe) {
+  return (await ask('live', [['kv', recipe]], {method: 'POST'})).json();
+}
+
+/** @type {() => Promise<Live>} */
+export async function stopLive() {
+  return (await ask('live', [], {method: 'DELETE'})).json();
 }
 
 /** @type {(query: Query, signal: AbortSignal) => Promise<Plan>} */

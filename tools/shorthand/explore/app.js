@@ -3,6 +3,7 @@
 
 import {getInfo, getResults} from './api.js';
 import {grouping} from './grouping.js';
+import {setUpLive} from './live.js';
 import {memory} from './memory.js';
 import {klReportName, recipes, speedReportName} from './recipes.js';
 import {slice} from './slice.js';
@@ -345,6 +346,7 @@ async function start(signal) {
   fill('layer', numbers('layer'));
   fill('head', numbers('head'));
   fill('report', [...results.kl.keys()], results.kl.map(klReportName));
+  setUpLive(info);
   fill('speed', [...results.speed.keys()], results.speed.map(speedReportName));
   fitRanges();
   choose(median(ranked(source, 'K')));

@@ -2,6 +2,7 @@
 // What measured recipes lose for their bits, and how long their tokens take: the reports given.
 
 import {element, show} from './dom.js';
+import {kLiveReport, updateLive} from './live.js';
 
 /**
  * @typedef {import('./api.js').KlReport} KlReport
@@ -379,7 +380,8 @@ function commandOf(report, row) {
     row.program === 'shorthand'
       ? `--kv ${quoted(row.recipe)}`
       : `--peer ${quoted(row.recipe.replace(/^llama\.cpp /, ''))}`;
-  return `shorthand eval -m ${quoted(report.model)} -c ${report.context} ${asked}`;
+  const options = report.options ?? ['-m', report.model, '-c', String(report.context)];
+  return `shorthand eval ${options.map(quoted).join(' ')} ${asked}`;
 }
 
 /**
@@ -517,15 +519,17 @@ new ResizeObserver(() => {
 
 export const recipes = {
   /** @param {import('./api.js').Request} request */
-  async update({state, results}) {
-    const kl = results.kl[Number(state.get('report'))];
+  async update({state, info, results, signal}) {
+    const live = info.model ? await updateLive(signal) : null;
+    const report = state.get('report');
+    const kl = report === kLiveReport ? live : results.kl[Number(report)];
     const speed = results.speed[Number(state.get('speed'))];
     shown = {kl, speed, kind: state.get('kl')};
     const hide = (/** @type {string} */ id, /** @type {boolean} */ hidden) =>
       (document.getElementById(id).hidden = hidden);
     hide('kl-about', Boolean(!kl && speed));
-    hide('no-results', Boolean(kl || speed));
-    hide('kl-choice', results.kl.length < 2);
+    hide('no-results', results.kl.length + results.speed.length > 0 || Boolean(kl));
+    hide('kl-choice', results.kl.length + (info.model ? 1 : 0) < 2);
     hide('speed-choice', results.speed.length < 2);
     hide('kl-kind', !kl);
     hide('kl-results', !kl);
