@@ -1,22 +1,12 @@
-"""The page of `shorthand explore` in a real browser: explore_page.py SHORTHAND MODEL FOLDER
-
-Every figure is compared with what the command says. Takes Playwright and axe-playwright-python (PyPI) and
-Debian's chromium; `scripts/bars page` brings the former. Screenshots go to FOLDER.
-"""
+"""The page of `shorthand explore` in a real browser: every figure is compared with what the command says."""
 
 import json
-import pathlib
-import shutil
 import statistics
-import subprocess
-import sys
 import unittest
 
 import controls
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import sync_playwright
+from browser import FOLDER, MODEL, BrowserTest, end, report, start
 
-SHORTHAND, MODEL, FOLDER = "", "", pathlib.Path()
 VIEWS = ("memory", "grouping", "slice", "recipes")
 ALL = "grouping?rows=all"
 SYNTHETIC = "slice?source=synthetic&token=64&channel=0&exact=4"
@@ -26,25 +16,7 @@ MOST_LONG_HEAD_MS = 200
 MOST_PAINT_MS = 1000
 
 
-def report(*arguments):
-    done = subprocess.run([SHORTHAND, *map(str, arguments), "--json"], capture_output=True,
-                          text=True, check=True)
-    return json.loads(done.stdout)
-
-
-def start(*arguments):
-    process = subprocess.Popen([SHORTHAND, "explore", "--no-browser", *map(str, arguments)],
-                               stdout=subprocess.PIPE, text=True)
-    return process, process.stdout.readline().strip()
-
-
-def end(process):
-    process.terminate()
-    process.wait()
-    process.stdout.close()
-
-
-class PageTest(unittest.TestCase):
+class PageTest(BrowserTest):
     @classmethod
     def setUpClass(cls):
         cls.results = report("eval", "-m", MODEL, "-c", 512, "--windows", 1, "--kv", "8bit", "--kv",
@@ -54,34 +26,8 @@ class PageTest(unittest.TestCase):
         times = [{"engine": "shorthand", "recipe": "4bit", "depth": depth,
                   "decode_ms_per_token": 20 + depth / 1000} for depth in (0, 2048, 8192)]
         speed.write_text(json.dumps({"model": "made up", "threads": 1, "rows": times}))
-        cls.server, cls.url = start("-m", MODEL, "--port", 0, "--results", kl, "--results", speed)
-        cls.playwright = sync_playwright().start()
-        cls.browser = cls.playwright.chromium.launch(executable_path=shutil.which("chromium"),
-                                                     args=["--no-sandbox"])
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.close()
-        cls.playwright.stop()
-        end(cls.server)
-
-    def open(self, view, url=None, **options):
-        options.setdefault("viewport", {"width": 1440, "height": 900})
-        context = self.browser.new_context(bypass_csp=True, **options)  # for axe
-        self.addCleanup(context.close)
-        page = context.new_page()
-        self.faults = []
-        page.on("pageerror", lambda error: self.faults.append(str(error)))
-        page.goto(f"{url or self.url}#{view}")
-        page.wait_for_load_state("networkidle")
-        self.page = page
-        return page
-
-    def settle(self):
-        self.page.wait_for_timeout(400)
-
-    def text(self, selector):
-        return self.page.inner_text(selector)
+        cls.arguments = ("--results", kl, "--results", speed)
+        super().setUpClass()
 
     def test_the_seeds_settings_show_the_seeds_figures(self):
         page = self.open("memory")
@@ -269,19 +215,8 @@ class PageTest(unittest.TestCase):
         end(process)
 
     def test_nothing_overflows_and_nobody_is_shut_out(self):
-        for scheme in ("light", "dark"):
-            for width in (390, 1440):
-                for name, place in PLACES.items():
-                    page = self.open(place, viewport={"width": width, "height": 900},
-                                     color_scheme=scheme)
-                    self.settle()
-                    where = f"{name}-{width}-{scheme}"
-                    self.assertLessEqual(
-                        page.evaluate("document.documentElement.scrollWidth"), width, where)
-                    page.screenshot(path=str(FOLDER / f"{where}.png"), full_page=True)
-                    faults = [fault["id"] for fault in Axe().run(page).response["violations"]
-                              if fault["impact"] in ("serious", "critical")]
-                    self.assertEqual(faults, [], where)
+        for name, place in PLACES.items():
+            self.check_appearance(self.open(place), name)
 
     def slider_ms(self):
         """From a move of the slider to the error of the new slice, 21 times."""
@@ -372,7 +307,4 @@ class PageTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    SHORTHAND, MODEL, FOLDER = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
-    del sys.argv[1:4]
-    FOLDER.mkdir(parents=True, exist_ok=True)
     unittest.main()
