@@ -23,6 +23,8 @@ const progress = /** @type {HTMLProgressElement} */ (document.getElementById('li
 const reportControl = /** @type {HTMLSelectElement} */ (document.querySelector('[name=report]'));
 const rowControl = /** @type {HTMLInputElement} */ (document.querySelector('[name=row]'));
 
+const reportOption = new Option('', kLiveReport);
+
 /** @type {Live} */
 let live = {running: null, report: null, error: null};
 let refusal = '';
@@ -36,6 +38,7 @@ function showView() {
 function showRun() {
   const {running} = live;
   go.disabled = running !== null;
+  reportOption.disabled = !running && !live.report;
   document.getElementById('live-run').hidden = !running;
   const error = running ? null : refusal || live.error;
   show('live-error', error ?? '');
@@ -109,7 +112,8 @@ export function setUpLive({model, presets}) {
   document.getElementById('live-none').hidden = model !== null;
   form.hidden = model === null;
   if (model === null) return;
-  reportControl.append(new Option(`measured here: ${model}`, kLiveReport));
+  reportOption.textContent = `measured here: ${model}`;
+  reportControl.append(reportOption);
   const options = presets.map(({name}) => new Option(name, name));
   document.getElementById('live-presets').append(...options);
 }
