@@ -16,6 +16,7 @@ import {kLiveReport, updateLive} from './live.js';
  *   y: (value: number) => number}} Chart
  * @typedef {{left: number, right: number, top: number, bottom: number}} Box
  * @typedef {{x: number, y: number, anchor: string}} Place  of a text beside a dot
+ * @typedef {{kl: string, bits: string}} Axes  what is drawn, of kKinds and kBits
  * @typedef {{name: string, kind: string, rows: SpeedRow[]}} Line  kind: classes of the style sheet
  */
 
@@ -34,12 +35,17 @@ const kKinds = {
   p999: {key: 'kld_p999', title: '99.9 % of KL'},
   mean: {key: 'kld_mean', title: 'Mean KL'},
 };
+/** @type {Record<string, {key: 'bits' | 'true_bits', title: string}>} */
+const kBits = {
+  codes: {key: 'bits', title: 'Bits of a number, codes and metadata'},
+  all: {key: 'true_bits', title: 'True bits of a number, all that is stored'},
+};
 
 const klBox = document.getElementById('kl-chart');
 const speedBox = document.getElementById('speed-chart');
 const rowControl = /** @type {HTMLInputElement} */ (document.querySelector('[name=row]'));
 
-/** @type {{kl?: KlReport, speed?: SpeedReport, kind: string}?} */
+/** @type {{kl?: KlReport, speed?: SpeedReport, axes: Axes}?} */
 let shown = null;
 
 /** @param {number?} value */
@@ -153,11 +159,12 @@ function pathOf(points) {
 /**
  * The rows that no other beats in bits and KL.
  * @param {KlRow[]} rows
+ * @param {'bits' | 'true_bits'} bits
  * @param {'kld_mean' | 'kld_p999'} key
  */
-function frontOf(rows, key) {
+function frontOf(rows, bits, key) {
   const beats = (/** @type {KlRow} */ a, /** @type {KlRow} */ b) =>
-    a.bits <= b.bits && a[key] <= b[key] && (a.bits < b.bits || a[key] < b[key]);
+    a[bits] <= b[bits] && a[key] <= b[key] && (a[bits] < b[bits] || a[key] < b[key]);
   return rows.filter((row) => !rows.some((other) => beats(other, row)));
 }
 
@@ -320,11 +327,12 @@ function addTip(chart, dots, placeOf, named, taken) {
 }
 
 /**
- * @param {KlRow[]} rows by bits
- * @param {string} kind
+ * @param {KlRow[]} rows
+ * @param {Axes} axes
  */
-function drawKl(rows, kind) {
-  const {key, title} = kKinds[kind];
+function drawKl(rows, axes) {
+  const {key, title} = kKinds[axes.kl];
+  const {key: bits, title: bitsTitle} = kBits[axes.bits];
   const drawn = rows.filter((row) => row[key] > 0);
   const leftOut = rows.filter((row) => !drawn.includes(row)).map((row) => row.recipe);
   show('left-out', `No place on a log scale, as KL is 0 or not known: ${leftOut.join(', ')}.`);
@@ -332,23 +340,25 @@ function drawKl(rows, kind) {
   klBox.hidden = drawn.length === 0;
   if (drawn.length === 0) return;
 
-  const bits = drawn.map((row) => row.bits);
+  const widths = drawn.map((row) => row[bits]);
   const losses = drawn.map((row) => row[key]);
   const chart = makeChart(
     klBox,
-    linearAxis('Bits of a number, codes and metadata', Math.min(...bits), Math.max(...bits)),
+    linearAxis(bitsTitle, Math.min(...widths), Math.max(...widths)),
     logAxis(`${title}, nats`, Math.min(...losses), Math.max(...losses)),
   );
   chart.root.setAttribute('role', 'group');
   chart.root.setAttribute('aria-label', `${title} over bits, a dot for each recipe`);
   const placeOf = (/** @type {KlRow} */ row) =>
-    /** @type {[number, number]} */ ([chart.x(row.bits), chart.y(row[key])]);
-  const front = frontOf(rows, key).filter((row) => drawn.includes(row));
+    /** @type {[number, number]} */ ([chart.x(row[bits]), chart.y(row[key])]);
+  const front = frontOf(rows, bits, key)
+    .filter((row) => drawn.includes(row))
+    .sort((a, b) => a[bits] - b[bits]);
   chart.root.append(drawing('path', {class: 'front', d: pathOf(front.map(placeOf))}));
   /** @type {Map<KlRow, SVGElement>} */
   const dots = new Map();
   for (const row of drawn) {
-    const label = `${row.recipe}: ${row.bits.toFixed(2)} bits, ${title} ${numberText(row[key])}`;
+    const label = `${row.recipe}: ${row[bits].toFixed(2)} bits, ${title} ${numberText(row[key])}`;
     dots.set(row, makeDot(row, ...placeOf(row), label));
   }
   chart.root.append(...dots.values());
@@ -426,11 +436,11 @@ function klTableRow(row) {
 
 /**
  * @param {KlReport} report
- * @param {string} kind
+ * @param {Axes} axes
  */
-function showKl(report, kind) {
+function showKl(report, axes) {
   const rows = [...report.rows].sort((a, b) => a.bits - b.bits);
-  drawKl(rows, kind);
+  drawKl(rows, axes);
   showDetails(report, rows.find((row) => row.recipe === rowControl.value) ?? null);
   document.querySelector('#kl-table tbody').replaceChildren(...rows.map(klTableRow));
 }
@@ -508,8 +518,8 @@ export function speedReportName({file, model, threads}) {
 }
 
 function draw() {
-  const {kl, speed, kind} = shown;
-  if (kl) showKl(kl, kind);
+  const {kl, speed, axes} = shown;
+  if (kl) showKl(kl, axes);
   if (speed) drawSpeed(speed);
 }
 
@@ -524,7 +534,7 @@ export const recipes = {
     const report = state.get('report');
     const kl = report === kLiveReport ? live : results.kl[Number(report)];
     const speed = results.speed[Number(state.get('speed'))];
-    shown = {kl, speed, kind: state.get('kl')};
+    shown = {kl, speed, axes: {kl: state.get('kl'), bits: state.get('row_bits')}};
     const hide = (/** @type {string} */ id, /** @type {boolean} */ hidden) =>
       (document.getElementById(id).hidden = hidden);
     hide('kl-about', Boolean(!kl && speed));
@@ -532,6 +542,7 @@ export const recipes = {
     hide('kl-choice', results.kl.length + (info.model ? 1 : 0) < 2);
     hide('speed-choice', results.speed.length < 2);
     hide('kl-kind', !kl);
+    hide('bits-kind', !kl);
     hide('kl-results', !kl);
     hide('speed-results', !speed);
     const sentences = [];

@@ -15,6 +15,9 @@ const kChannels = 16;
 const kBlockChannels = 32;
 /** The settings and what each groups by at first. */
 const kSettings = {a: 'tok', b: 'ch'};
+/** Rules for scales of levels within a range, and of Lloyd-Max levels. */
+const kRangeRules = ['clip0.9', 'mse'];
+const kNormalRules = ['norm', 'ub'];
 
 const tokenSlider = /** @type {HTMLInputElement} */ (document.querySelector('[name=token]'));
 const valueMap = new HeatMap('value-map');
@@ -40,7 +43,8 @@ function codeOf(state, setting) {
   const get = (/** @type {string} */ field) => state.get(`${setting}_${field}`);
   const center = get('mu') && canCenter(state, setting) ? 'mu:' : '';
   const rotate = get('had') ? 'had:' : '';
-  return `${center}${rotate}${get('levels')}${get('bits')}/${get('group')}`;
+  const rule = get('rule') ? `:${get('rule')}` : '';
+  return `${center}${rotate}${get('levels')}${get('bits')}/${get('group')}${rule}`;
 }
 
 function addControls() {
@@ -68,8 +72,16 @@ function limitChoices(state) {
     const find = (/** @type {string} */ rest) =>
       /** @type {HTMLInputElement} */ (document.querySelector(`[name=${setting}_${rest}`));
     find('mu]').disabled = !canCenter(state, setting);
-    find('bits] [value="8"]').disabled = state.get(`${setting}_levels`) === 'lm';
-    find('levels] [value=lm]').disabled = state.get(`${setting}_bits`) === '8';
+    const normal = state.get(`${setting}_levels`) === 'lm';
+    const rule = state.get(`${setting}_rule`);
+    find('bits] [value="8"]').disabled = normal;
+    find('levels] [value=lm]').disabled =
+      state.get(`${setting}_bits`) === '8' || kRangeRules.includes(rule);
+    for (const levels of ['u', 'i']) {
+      find(`levels] [value=${levels}]`).disabled = kNormalRules.includes(rule);
+    }
+    for (const other of kRangeRules) find(`rule] [value="${other}"]`).disabled = normal;
+    for (const other of kNormalRules) find(`rule] [value="${other}"]`).disabled = !normal;
   }
 }
 
