@@ -25,6 +25,13 @@ class NoiseRows {
       : pages_(std::min<int>(kNoisePages, static_cast<int>(pages))) {
     text_.tokens = pages_ * kPageTokens;
     text_.layers.resize(shape.layers.size());
+    for (size_t l = 0; l < shape.layers.size(); ++l) {
+      const LayerShape& layer = shape.layers[l];
+      if (layer.kv_owner >= 0) continue;
+      const auto heads = static_cast<size_t>(text_.tokens) * layer.kv_heads;
+      text_.layers[l].k.reserve(heads * layer.k_dim);
+      text_.layers[l].v.reserve(heads * layer.v_dim);
+    }
   }
 
   void Add(const ObservedRows& seen, int page) {
@@ -121,6 +128,7 @@ Result<Calibration> Calibrate(Model& model, std::span<const Token> tokens,
   }
   model.Observe({});
   if (!failure.ok()) return failure;
+  cache->reset();  // the noise takes caches of its own
   Result<std::vector<LayerStatistics>> layers = statistics.Finish();
   if (!layers.ok()) return layers.status();
   Calibration calibration = {.model = options.model_name,
