@@ -274,19 +274,17 @@ class PageTest(BrowserTest):
         self.assertLess(statistics.median(caret), MOST_SLICE_MS)
         self.assertEqual(self.faults, [])
 
-    def test_every_control_by_keyboard(self):
+    def walk(self, by):
         for view in VIEWS:
-            page = self.open(view)
-            controls.by_keyboard(self, page)
+            by(self, self.open(view))
             self.assertEqual(self.faults, [], view)
-            self.assertFalse(page.is_visible("#banner"), view)
+            self.assertFalse(self.page.is_visible("#banner"), view)
+
+    def test_every_control_by_keyboard(self):
+        self.walk(controls.by_keyboard)
 
     def test_every_control_by_mouse(self):
-        for view in VIEWS:
-            page = self.open(view)
-            controls.by_mouse(self, page)
-            self.assertEqual(self.faults, [], view)
-            self.assertFalse(page.is_visible("#banner"), view)
+        self.walk(controls.by_mouse)
 
     def test_two_tabs_at_once(self):
         first = self.open("slice?layer=12&head=0&channel=16&token=90")
