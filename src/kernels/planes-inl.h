@@ -144,10 +144,11 @@ template <int kHalf, int kStreams>
 template <int kHalf>
 inline void SumPlaneRows(PlaneJob job, int rows, const int* quads) {
   for (int left = rows; left > 0;) {
-    const int block = left >= 4 ? 4 : left >= 2 ? 2 : 1;
-    const int streams = block < kPlaneStreams ? block : kPlaneStreams;
+    const int streams = left < kPlaneStreams ? left : kPlaneStreams;
     if (streams == 4) {
       SumPlanes<kHalf, kPlaneStreams>(job, quads);
+    } else if (streams == 3) {
+      SumPlanes<kHalf, kPlaneStreams == 4 ? 3 : 1>(job, quads);
     } else if (streams == 2) {
       SumPlanes<kHalf, kPlaneStreams == 4 ? 2 : 1>(job, quads);
     } else {
