@@ -100,23 +100,24 @@ void BlockAttention::CodeQueries() {
 
 // So that a page's steps ask for a whole page. A step is eight tiles of codes, or 16 lanes of up to
 // four rows in each of the two loops of softmax and of folding.
-int BlockAttention::BytesPerStep() const {
+ReadAhead BlockAttention::ReadingOf(PageBytes page) const {
   const int code_steps = (format_.k.padded_dim + format_.v.padded_dim) * kPageTokens / 512;
   const int row_steps = (std::min(rows_, kMaxPassRows) + 3) / 4 * 4 * kPageTokens / 16;
-  const int lines = static_cast<int>(format_.sealed.bytes / kLineBytes);
-  return (lines / (code_steps + row_steps) + 1) * static_cast<int>(kLineBytes);
+  const size_t lines = page.size / kLineBytes;
+  const size_t parts = lines / (code_steps + row_steps) + 1;
+  const size_t part_bytes = (lines + parts - 1) / parts * kLineBytes;
+  return {page.data, page.data + part_bytes, static_cast<int>(parts), part_bytes};
 }
 
 void BlockAttention::RunSplit(int split, PageBytes following, SoftmaxStates states) {
   states.Clear();
   const int last_entry = batch_.rows()[block_.first_row + block_.tokens - 1].entry;
   const int end = std::min((split + 1) * kSplitEntries, last_entry + 1);
-  const int bytes_per_step = BytesPerStep();
   for (int entry = split * kSplitEntries; entry < end; ++entry) {
     const PageBytes next =
         entry + 1 < end ? PageAt(batch_, place_, block_.item, kv_head_, entry + 1) : following;
     __builtin_prefetch(next.descriptor);
-    scratch_->ahead = {next.data, next.data + next.size, bytes_per_step};
+    scratch_->ahead = ReadingOf(next);
     RunEntry(entry, states);
   }
 }

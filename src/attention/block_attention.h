@@ -91,7 +91,7 @@ class BlockAttention {
   };
 
   void CodeQueries();
-  int BytesPerStep() const;
+  ReadAhead ReadingOf(PageBytes page) const;
   void RunEntry(int entry, SoftmaxStates states);
   TokenRange TokensThatSee(const Entry& entry) const;
   void RunExact(const GroupEntry& entry, int64_t start, int count, TokenRange tokens,

@@ -24,12 +24,9 @@ inline void Prefetch(const void* p) { __builtin_prefetch(p, 0, 2); }
 
 // One step of the lines that come after the page at hand.
 inline void Step(ReadAhead* ahead) {
-  if (ahead == nullptr) return;
-  const uint8_t* line = ahead->next;
-  const uint8_t* const end =
-      ahead->end - line < ahead->bytes_per_step ? ahead->end : line + ahead->bytes_per_step;
-  for (; line < end; line += kLine) Prefetch(line);
-  ahead->next = line;
+  if (ahead == nullptr || ahead->next >= ahead->end) return;
+  for (int part = 0; part < ahead->parts; ++part) Prefetch(ahead->next + part * ahead->part_bytes);
+  ahead->next += kLine;
 }
 
 // kLimit: the least magnitude that is infinite once rounded.
