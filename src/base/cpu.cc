@@ -61,6 +61,7 @@ CpuFeatures FeaturesOf(const CpuWords& words) {
     features.avx512_bw = Bit(words.leaf7_ebx, 30);
     features.avx512_vl = Bit(words.leaf7_ebx, 31);
     features.avx512_vbmi = Bit(words.leaf7_ecx, 1);
+    features.gfni = Bit(words.leaf7_ecx, 8);
     features.avx512_vnni = Bit(words.leaf7_ecx, 11);
   }
   features.asimd_dp = Bit(words.arm_hwcap, 20);

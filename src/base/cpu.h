@@ -29,6 +29,7 @@ struct CpuFeatures {
   bool avx512_vl = false;
   bool avx512_vnni = false;
   bool avx512_vbmi = false;
+  bool gfni = false;      // products with matrices of bits, in AVX-512's registers
   bool asimd_dp = false;  // Arm's dot products of bytes
 
   // All that the target of that name needs.
@@ -36,7 +37,7 @@ struct CpuFeatures {
   bool HasAvxVnni() const { return HasAvx2() && avx_vnni; }
   bool HasAvx512() const {
     return HasAvx2() && avx512_f && avx512_bw && avx512_dq && avx512_vl && avx512_vnni &&
-           avx512_vbmi;
+           avx512_vbmi && gfni;
   }
   bool HasNeon() const { return asimd_dp; }
 };

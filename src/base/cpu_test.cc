@@ -6,11 +6,11 @@ namespace shorthand {
 namespace {
 
 // Sapphire Rapids under Linux, as far as looked at: FMA 12, OSXSAVE 27, AVX 28, F16C 29; AVX2 5,
-// AVX-512 F 16, DQ 17, BW 30, VL 31; VBMI 1, VNNI 11; AVX-VNNI 4; x87, SSE, AVX and AVX-512 state
-// saved.
+// AVX-512 F 16, DQ 17, BW 30, VL 31; VBMI 1, GFNI 8, VNNI 11; AVX-VNNI 4; x87, SSE, AVX and AVX-512
+// state saved.
 constexpr CpuWords kFull = {.leaf1_ecx = 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29,
                             .leaf7_ebx = 1u << 5 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31,
-                            .leaf7_ecx = 1u << 1 | 1u << 11,
+                            .leaf7_ecx = 1u << 1 | 1u << 8 | 1u << 11,
                             .leaf7_1_eax = 1u << 4,
                             .xcr0 = 0xe7};
 
@@ -56,7 +56,7 @@ TEST(CpuTest, EachMissingFeatureDisablesItsTarget) {
     EXPECT_TRUE(FeaturesOf(words).HasAvx2()) << bit;
     EXPECT_FALSE(FeaturesOf(words).HasAvx512()) << bit;
   }
-  for (const int bit : {1, 11}) {
+  for (const int bit : {1, 8, 11}) {
     CpuWords words = kFull;
     words.leaf7_ecx &= ~(1u << bit);
     EXPECT_FALSE(FeaturesOf(words).HasAvx512()) << bit;
@@ -83,6 +83,8 @@ TEST(CpuTest, AgreesWithTheCompilersRuntime) {
   EXPECT_EQ(Cpu().avx512_f, __builtin_cpu_supports("avx512f") != 0);
   EXPECT_EQ(Cpu().avx512_vnni, __builtin_cpu_supports("avx512vnni") != 0);
   EXPECT_EQ(Cpu().avx512_vbmi, __builtin_cpu_supports("avx512vbmi") != 0);
+  EXPECT_EQ(Cpu().gfni && Cpu().avx512_f,
+            __builtin_cpu_supports("gfni") != 0 && __builtin_cpu_supports("avx512f") != 0);
 }
 #endif
 

@@ -20,12 +20,6 @@ inline constexpr int kGroupTiles = 8;
 inline constexpr int kMaxLaneTiles = kMaxDim / kLanes;
 inline constexpr int kMaxQuads = kMaxDim / 4;
 
-// The bits [kShift, kShift + kWidth) of every byte.
-template <int kShift, int kWidth>
-inline U32 Field(U32 line) {
-  return And(ShiftRight<kShift>(line), SetBits(((1u << kWidth) - 1) * 0x01010101u));
-}
-
 // kBits lines to eight tiles, a code a byte.
 template <int kBits>
 inline void ExpandTiles(const uint8_t* lines, U32 (&tiles)[kGroupTiles]);
@@ -65,10 +59,8 @@ inline void ExpandTiles<3>(const uint8_t* lines, U32 (&tiles)[kGroupTiles]) {
     tiles[2 * i] = Field<0, 3>(line[i]);
     tiles[2 * i + 1] = Field<3, 3>(line[i]);
   }
-  const U32 fourth = Or(Or(Field<6, 2>(line[0]), ShiftLeft<2>(Field<6, 2>(line[1]))),
-                        ShiftLeft<4>(Field<6, 2>(line[2])));
-  tiles[6] = Field<0, 3>(fourth);
-  tiles[7] = Field<3, 3>(fourth);
+  tiles[6] = Or(Field<6, 2>(line[0]), Field<6, 1, 2>(line[1]));
+  tiles[7] = Or(Field<7, 1>(line[1]), Field<6, 2, 1>(line[2]));
 }
 
 // One line of top bits, then four lines of nibbles.
@@ -76,14 +68,14 @@ template <>
 inline void ExpandTiles<5>(const uint8_t* lines, U32 (&tiles)[kGroupTiles]) {
   ExpandTiles<4>(lines + kLine, tiles);
   const U32 top = LoadLine(lines);
-  tiles[0] = Or(tiles[0], ShiftLeft<4>(Field<0, 1>(top)));
-  tiles[1] = Or(tiles[1], ShiftLeft<4>(Field<1, 1>(top)));
-  tiles[2] = Or(tiles[2], ShiftLeft<4>(Field<2, 1>(top)));
-  tiles[3] = Or(tiles[3], ShiftLeft<4>(Field<3, 1>(top)));
-  tiles[4] = Or(tiles[4], ShiftLeft<4>(Field<4, 1>(top)));
-  tiles[5] = Or(tiles[5], ShiftLeft<4>(Field<5, 1>(top)));
-  tiles[6] = Or(tiles[6], ShiftLeft<4>(Field<6, 1>(top)));
-  tiles[7] = Or(tiles[7], ShiftLeft<4>(Field<7, 1>(top)));
+  tiles[0] = Or(tiles[0], Field<0, 1, 4>(top));
+  tiles[1] = Or(tiles[1], Field<1, 1, 4>(top));
+  tiles[2] = Or(tiles[2], Field<2, 1, 4>(top));
+  tiles[3] = Or(tiles[3], Field<3, 1, 4>(top));
+  tiles[4] = Or(tiles[4], Field<4, 1, 4>(top));
+  tiles[5] = Or(tiles[5], Field<5, 1, 4>(top));
+  tiles[6] = Or(tiles[6], Field<6, 1, 4>(top));
+  tiles[7] = Or(tiles[7], Field<7, 1, 4>(top));
 }
 
 // Twice: one line of top two bits, then two lines of nibbles, for four tiles.
@@ -97,10 +89,10 @@ inline void ExpandTiles<6>(const uint8_t* lines, U32 (&tiles)[kGroupTiles]) {
       out[2 * i] = Field<0, 4>(line);
       out[2 * i + 1] = Field<4, 4>(line);
     }
-    out[0] = Or(out[0], ShiftLeft<4>(Field<0, 2>(top)));
-    out[1] = Or(out[1], ShiftLeft<4>(Field<2, 2>(top)));
-    out[2] = Or(out[2], ShiftLeft<4>(Field<4, 2>(top)));
-    out[3] = Or(out[3], ShiftLeft<4>(Field<6, 2>(top)));
+    out[0] = Or(out[0], Field<0, 2, 4>(top));
+    out[1] = Or(out[1], Field<2, 2, 4>(top));
+    out[2] = Or(out[2], Field<4, 2, 4>(top));
+    out[3] = Or(out[3], Field<6, 2, 4>(top));
   }
 }
 

@@ -1,4 +1,5 @@
-// The operations of OPS.md for AVX-512 (F, BW, DQ, VL, VNNI, VBMI): 16 lanes are one register.
+// The operations of OPS.md for AVX-512 (F, BW, DQ, VL, VNNI, VBMI) and GFNI: 16 lanes are one
+// register.
 //
 // Include it from one target file only; everything is in an anonymous namespace.
 // Thread-safety: pure functions.
@@ -165,6 +166,21 @@ inline U32 ShiftLeft(U32 a) {
 template <int kBits>
 inline U32 ShiftRight(U32 a) {
   return _mm512_srli_epi32(a, kBits);
+}
+
+// A product with a matrix of bits takes the shift and the mask together. Byte 7 - i of the matrix
+// chooses what becomes bit i.
+template <int kFrom, int kWidth, int kTo = 0>
+inline U32 Field(U32 a) {
+  if constexpr (kFrom == kTo) return And(a, SetBits(((1u << kWidth) - 1) * 0x01010101u << kTo));
+  constexpr uint64_t kMatrix = [] {
+    uint64_t matrix = 0;
+    for (int i = 0; i < kWidth; ++i) {
+      matrix |= uint64_t{1} << (kFrom + i) << 8 * (7 - kTo - i);
+    }
+    return matrix;
+  }();
+  return _mm512_gf2p8affine_epi64_epi8(a, _mm512_set1_epi64(static_cast<long long>(kMatrix)), 0);
 }
 
 // Tables.

@@ -30,6 +30,7 @@ constexpr Feature kFeatures[] = {
     {"avx512vl", &CpuFeatures::avx512_vl},
     {"avx512vnni", &CpuFeatures::avx512_vnni},
     {"avx512vbmi", &CpuFeatures::avx512_vbmi},
+    {"gfni", &CpuFeatures::gfni},
     {"asimddp", &CpuFeatures::asimd_dp},
 };
 

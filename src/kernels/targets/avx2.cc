@@ -3,6 +3,7 @@
 // clang-format off
 #include "simd/ops_avx2.h"
 #include "simd/dot_avx2.h"
+#include "simd/field_shifted.h"
 #include "kernels/table-inl.h"
 #include "kernels/targets.h"
 // clang-format on

@@ -2,6 +2,7 @@
 // The operations come before the kernels that are written in them.
 // clang-format off
 #include "simd/ops_scalar.h"
+#include "simd/field_shifted.h"
 #include "kernels/table-inl.h"
 #include "kernels/targets.h"
 // clang-format on
