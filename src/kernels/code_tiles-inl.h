@@ -113,7 +113,7 @@ inline void WithCodes(const CodedSide8& side, Function f) {
 inline constexpr int kMaxStreams = kAccumulators >= 16 ? 8 : kAccumulators >= 6 ? 2 : 1;
 
 // Independent sums of a stream, which hide the latency of a dot product when streams are few.
-constexpr int SetsFor(int streams) { return streams < 4 && kMaxStreams >= 8 ? 2 : 1; }
+constexpr int SetsFor(int streams) { return streams <= 4 && kMaxStreams >= 8 ? 2 : 1; }
 
 // What is multiplied: `count` channels of keys or tokens of values, from `lines`, with the same
 // bytes of each stream; and where the sums of a pair of tiles go.
