@@ -98,7 +98,7 @@ template <int kBits, int kHalf, int kStreams>
   const int8_t* bytes = job->bytes;
   for (int i = 0; i < count; ++i, lines += kBits * kLine, bytes += 4) {
     U32 tiles[kGroupTiles];
-    Step(job->ahead);
+    if (i % 2 == kHalf) Step(job->ahead);  // each half of the tokens passes here
     ExpandTiles<kBits>(lines, tiles);
 #pragma GCC unroll 4
     for (int s = 0; s < kStreams; ++s) {
