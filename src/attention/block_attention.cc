@@ -103,10 +103,10 @@ void BlockAttention::CodeQueries() {
 ReadAhead BlockAttention::ReadingOf(PageBytes page) const {
   const int code_steps = (format_.k.padded_dim + format_.v.padded_dim) * kPageTokens / 512;
   const int row_steps = (std::min(rows_, kMaxPassRows) + 3) / 4 * 4 * kPageTokens / 16;
-  const size_t lines = page.size / kLineBytes;
-  const size_t parts = lines / (code_steps + row_steps) + 1;
-  const size_t part_bytes = (lines + parts - 1) / parts * kLineBytes;
-  return {page.data, page.data + part_bytes, static_cast<int>(parts), part_bytes};
+  const int lines = static_cast<int>(page.size / kLineBytes);
+  const int parts = lines / (code_steps + row_steps) + 1;
+  const int part_bytes = (lines + parts - 1) / parts * static_cast<int>(kLineBytes);
+  return {page.data, page.data + part_bytes, parts, static_cast<size_t>(part_bytes)};
 }
 
 void BlockAttention::RunSplit(int split, PageBytes following, SoftmaxStates states) {
@@ -204,21 +204,23 @@ BlockAttention::SideRows BlockAttention::SealedSide(const SideFormat& format,
                                                     const IntegerPath& path, const uint8_t* page,
                                                     const PageDescriptor& descriptor,
                                                     SideScratch* scratch) {
-  if (format.exact) return {ElementOf(format), page + part.codes_offset, {}, {}};
-  if (!format.plain()) {
-    return {Element::kF32, Unseal(format, tables, part, page, descriptor, scratch), {}, {}};
+  SideRows side{Element::kF32, nullptr, {}, {}};
+  if (format.exact) {
+    side.element = ElementOf(format);
+    side.elements = page + part.codes_offset;
+  } else if (!format.plain()) {
+    side.elements = Unseal(format, tables, part, page, descriptor, scratch);
+  } else if (!path.usable()) {
+    side.packed = PackedSide(format, tables, part, page, descriptor, &scratch->meta);
+  } else {
+    scratch->meta.resize(path.meta_count());
+    scratch->flips.resize(path.meta_count());
+    const KeyPlanes* planes = format.planes() ? &paths_.planes[kv_head_] : nullptr;
+    path.Open(kernels_, planes, page + part.meta_offset, page + part.codes_offset,
+              scratch->meta.data(), scratch->flips.data(), &side.codes);
+    side.codes.ahead = &scratch_->ahead;
   }
-  if (!path.usable()) {
-    const UnpackJob job = PackedSide(format, tables, part, page, descriptor, &scratch->meta);
-    return {Element::kF32, nullptr, {}, job};
-  }
-  scratch->meta.resize(path.meta_count());
-  scratch->flips.resize(path.meta_count());
-  const KeyPlanes* planes = format.planes() ? &paths_.planes[kv_head_] : nullptr;
-  CodedSide8 codes = path.Open(kernels_, planes, page + part.meta_offset, page + part.codes_offset,
-                               scratch->meta.data(), scratch->flips.data());
-  codes.ahead = &scratch_->ahead;
-  return {Element::kF32, nullptr, codes, {}};
+  return side;
 }
 
 const float* BlockAttention::Unpack(const SideFormat& format, const UnpackJob& job,

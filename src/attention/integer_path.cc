@@ -106,9 +106,9 @@ float IntegerPath::code_rms() const {
   return share * static_cast<float>(1 << bits_);
 }
 
-CodedSide8 IntegerPath::Open(const KernelTable& kernels, const KeyPlanes* planes,
-                             const uint8_t* meta, const uint8_t* lines, float* widened,
-                             uint8_t* flips) const {
+void IntegerPath::Open(const KernelTable& kernels, const KeyPlanes* planes, const uint8_t* meta,
+                       const uint8_t* lines, float* widened, uint8_t* flips,
+                       CodedSide8* side) const {
   const int count = meta_count_;
   meta += meta_offset_;
   if (byte_scales_ == nullptr) {
@@ -116,17 +116,15 @@ CodedSide8 IntegerPath::Open(const KernelTable& kernels, const KeyPlanes* planes
   } else {
     for (int i = 0; i < count; ++i) widened[i] = byte_scales_[meta[i]];
   }
-  CodedSide8 side = side_;
-  side.lines = lines;
-  side.meta = widened;
-  side.planes = planes;
-  side.table = has_table_ ? table_.data() : nullptr;
-  if (signed_scales_) {
-    const auto flip = static_cast<uint8_t>(side.wide ? 255 : (1 << bits_) - 1);
-    for (int i = 0; i < count; ++i) flips[i] = widened[i] < 0 ? flip : uint8_t{0};
-    side.flips = flips;
-  }
-  return side;
+  *side = side_;
+  side->lines = lines;
+  side->meta = widened;
+  side->planes = planes;
+  side->table = has_table_ ? table_.data() : nullptr;
+  if (!signed_scales_) return;
+  const auto flip = static_cast<uint8_t>(side_.wide ? 255 : (1 << bits_) - 1);
+  for (int i = 0; i < count; ++i) flips[i] = widened[i] < 0 ? flip : uint8_t{0};
+  side->flips = flips;
 }
 
 }  // namespace shorthand

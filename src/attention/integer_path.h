@@ -32,11 +32,12 @@ class IntegerPath {
   // Scales and offsets of a page.
   int meta_count() const { return meta_count_; }
 
-  // A page's side. `widened` and `flips` [meta_count()] are written and must, like the path,
-  // outlive the result. REQUIRES: usable().
+  // A page's side, written in place: a copy of what was just stored in parts would wait for it.
+  // `widened` and `flips` [meta_count()] are written and must, like the path, outlive the side.
+  // REQUIRES: usable().
   // `planes`: of the head, where the format has them, else null.
-  CodedSide8 Open(const KernelTable& kernels, const KeyPlanes* planes, const uint8_t* meta,
-                  const uint8_t* lines, float* widened, uint8_t* flips) const;
+  void Open(const KernelTable& kernels, const KeyPlanes* planes, const uint8_t* meta,
+            const uint8_t* lines, float* widened, uint8_t* flips, CodedSide8* side) const;
 
  private:
   bool usable_ = false;

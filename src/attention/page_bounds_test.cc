@@ -169,8 +169,8 @@ class FencedSide {
     if (!path.usable()) return;
     float* widened = memory_.Take<float>(path.meta_count());
     uint8_t* flips = memory_.Take<uint8_t>(path.meta_count());
-    const CodedSide8 side =
-        path.Open(kernels, format_.planes() ? &planes_ : nullptr, meta_, codes_, widened, flips);
+    CodedSide8 side;
+    path.Open(kernels, format_.planes() ? &planes_ : nullptr, meta_, codes_, widened, flips, &side);
     if (format_.mean || format_.hadamard > 0) return;  // steps change nothing from here on
     for (int rows = 1; rows <= kMaxPassRows; ++rows) {
       FencedMemory rows_memory(fence);

@@ -81,17 +81,24 @@ void AttentionPlanImpl::AddBlocks(const LayerGroup& group, int item_index, Group
     block.first_split = first_entry / kSplitEntries;
     block.end_split = last_entry / kSplitEntries + 1;
     block.by_split = item.tokens <= kDecodeTokens && block.end_split - block.first_split > 1;
+    block.first_unit = static_cast<int>(plan->unit_blocks.size());
     block.first_partial = plan->partials;
-    const int index = static_cast<int>(plan->blocks.size());
+    plan->unit_blocks.insert(plan->unit_blocks.end(), block.units(),
+                             static_cast<int>(plan->blocks.size()));
     if (block.by_split) {
-      for (int s = block.first_split; s < block.end_split; ++s) plan->units.push_back({index, s});
-      plan->partials += block.end_split - block.first_split;
+      plan->partials += block.units();
       plan->partial_tokens = std::max(plan->partial_tokens, block.tokens);
-    } else {
-      plan->units.push_back({index, kAllSplits});
     }
     plan->blocks.push_back(block);
   }
+}
+
+Unit AttentionPlanImpl::UnitAt(const GroupPlan& plan, int heads, int i) {
+  const int index = plan.unit_blocks[i / heads];
+  const RowBlock& block = plan.blocks[index];
+  const int place = i - block.first_unit * heads;
+  const int split = block.by_split ? block.first_split + place % block.units() : kAllSplits;
+  return {index, place / block.units(), split};
 }
 
 // The first page of the i-th unit of a layer; empty behind the last.
@@ -99,11 +106,11 @@ PageBytes AttentionPlanImpl::FirstPage(int layer, int i) const {
   const LayerPlace& place = batch_->cache().place(layer);
   const GroupPlan& plan = groups_[place.group];
   const int heads = batch_->cache().shape().layers[layer].kv_heads;
-  if (i >= static_cast<int>(plan.units.size()) * heads) return {};
-  const Unit& unit = plan.units[i / heads];
+  if (i >= static_cast<int>(plan.unit_blocks.size()) * heads) return {};
+  const Unit unit = UnitAt(plan, heads, i);
   const RowBlock& block = plan.blocks[unit.block];
   const int split = unit.split == kAllSplits ? block.first_split : unit.split;
-  return PageAt(*batch_, place, block.item, i % heads, split * kSplitEntries);
+  return PageAt(*batch_, place, block.item, unit.head, split * kSplitEntries);
 }
 
 void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) {
@@ -115,11 +122,12 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
   const int v_dim = cache.format(place).v.padded_dim;
   Progress& progress = progress_[args.layer];
   const int heads = shape.kv_heads;
-  const int total = static_cast<int>(plan.units.size()) * heads;
+  const int total = static_cast<int>(plan.unit_blocks.size()) * heads;
+  Unit gathered = {-1, -1, kAllSplits};  // whose queries the scratch has
   for (int i; (i = progress.next.fetch_add(1, std::memory_order_relaxed)) < total;) {
-    const Unit& unit = plan.units[i / heads];
+    const Unit unit = UnitAt(plan, heads, i);
     const RowBlock& row_block = plan.blocks[unit.block];
-    const int head = i % heads;
+    const int head = unit.head;
     BlockAttention attention(*batch_, *kernels_, args, paths_[args.layer], row_block, head,
                              &scratch);
     // Workers keep about the same pace, so the next unit of this one is likely `workers` ahead.
@@ -130,7 +138,10 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
           "{} of layer {} in rows {} to {} is not finite; nothing of the batch was kept", what,
           args.layer, row_block.first_row, row_block.first_row + row_block.tokens - 1)));
     };
-    expect_finite(attention.GatherQueries(), "a query");
+    if (unit.block != gathered.block || head != gathered.head) {
+      expect_finite(attention.GatherQueries(), "a query");
+      gathered = unit;
+    }
     const size_t floats = SoftmaxStates::Floats(attention.rows(), v_dim);
     scratch.joined.resize(floats);
     SoftmaxStates joined(scratch.joined.data(), attention.rows(), v_dim);

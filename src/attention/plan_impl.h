@@ -4,6 +4,7 @@
 // entries. A unit is one block of rows of one KV head over one split (few tokens: decode), or over
 // all splits in order (many tokens: prefill). Both join the splits in position order by the same
 // operations. Workers take units from a counter; the last to finish a block's splits joins them.
+// The splits of a head follow one another, so that its queries are prepared once for several.
 // Thread-safety: as AttentionPlan (shorthand/attention.h).
 #ifndef SHORTHAND_ATTENTION_PLAN_IMPL_H_
 #define SHORTHAND_ATTENTION_PLAN_IMPL_H_
@@ -30,7 +31,10 @@ struct RowBlock {
   int tokens;
   int first_split, end_split;
   bool by_split;         // units are single splits
+  int first_unit;        // its number, were there one KV head
   size_t first_partial;  // number of its first split among the group's partials
+
+  int units() const { return by_split ? end_split - first_split : 1; }  // of one KV head
 };
 
 // How the sealed pages of a layer are read.
@@ -44,6 +48,7 @@ struct LayerPaths {
 
 struct Unit {
   int block;
+  int head;
   int split;  // kAllSplits or one
 };
 inline constexpr int kAllSplits = -1;
@@ -57,10 +62,10 @@ class AttentionPlanImpl {
  private:
   struct GroupPlan {
     std::vector<RowBlock> blocks;
-    std::vector<Unit> units;
-    size_t partials = 0;        // splits of blocks that are worked on by split
-    int partial_tokens = 0;     // the most that one of these blocks has
-    size_t partial_floats = 0;  // of the states of one split
+    std::vector<int> unit_blocks;  // the block of each unit, were there one KV head
+    size_t partials = 0;           // splits of blocks that are worked on by split
+    int partial_tokens = 0;        // the most that one of these blocks has
+    size_t partial_floats = 0;     // of the states of one split
     int max_kv_heads = 0;
   };
   // Counters of one layer: the next unit, and the splits finished of each (block, KV head).
@@ -70,7 +75,9 @@ class AttentionPlanImpl {
   };
 
   void AddBlocks(const LayerGroup& group, int item, GroupPlan* plan);
-  PageBytes FirstPage(int layer, int unit) const;
+  // The i-th unit of a layer of `heads` KV heads: blocks outer, splits inner.
+  static Unit UnitAt(const GroupPlan& plan, int heads, int i);
+  PageBytes FirstPage(int layer, int i) const;
 
   BatchImpl* batch_;
   const KernelTable* kernels_;

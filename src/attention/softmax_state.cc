@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace shorthand {
@@ -14,7 +15,7 @@ constexpr float kLog2E = 1.44269504088896341f;
 struct Factors {
   float a, b, c;
 };
-Factors Exp2(const KernelTable& kernels, float a, float b, float c = kNothing) {
+Factors Exp2(const KernelTable& kernels, float a, float b, float c) {
   alignas(64) float x[16] = {a, b, c};
   kernels.exp2(x, 16);
   return {x[0], x[1], x[2]};
@@ -23,28 +24,13 @@ Factors Exp2(const KernelTable& kernels, float a, float b, float c = kNothing) {
 }  // namespace
 
 void SoftmaxStates::Clear() {
-  std::fill_n(memory_, OutputFloats(), 0.0f);
+  std::memset(memory_, 0, OutputFloats() * sizeof(float));
   for (int i = 0; i < kSpaces * rows_; ++i) *state(kModel, i) = {kNothing, 0.0f};
 }
 
 void SoftmaxStates::Join(const KernelTable& kernels, const SoftmaxStates& later) {
-  for (int i = 0; i < kSpaces * rows_; ++i) {
-    RowState& a = *state(kModel, i);
-    const RowState& b = *later.state(kModel, i);
-    if (b.max == kNothing && b.sum == 0) continue;
-    if (a.max == kNothing && a.sum == 0) {
-      a = b;
-      std::copy_n(later.out(kModel, i), dim_, out(kModel, i));
-      continue;
-    }
-    const float max = std::max(a.max, b.max);
-    const Factors f = Exp2(kernels, a.max - max, b.max - max);
-    a.sum = a.sum * f.a + b.sum * f.b;
-    a.max = max;
-    float* to = out(kModel, i);
-    const float* from = later.out(kModel, i);
-    for (int c = 0; c < dim_; ++c) to[c] = to[c] * f.a + from[c] * f.b;
-  }
+  kernels.join(later.state(kModel, 0), later.out(kModel, 0), kSpaces * rows_, dim_,
+               state(kModel, 0), out(kModel, 0));
 }
 
 bool SoftmaxStates::Finish(const KernelTable& kernels, int row, int hadamard, float sink_logit,

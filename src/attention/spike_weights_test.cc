@@ -60,9 +60,9 @@ std::vector<float> Outputs(const KernelTable& kernels, const SealedSide& sealed,
   const AlignedVector<uint8_t> page(sealed.page.begin(), sealed.page.end());
   AlignedVector<float> meta(path.meta_count());
   std::vector<uint8_t> flips(path.meta_count());
-  const CodedSide8 side =
-      path.Open(kernels, nullptr, page.data() + sealed.part.meta_offset,
-                page.data() + sealed.part.codes_offset, meta.data(), flips.data());
+  CodedSide8 side;
+  path.Open(kernels, nullptr, page.data() + sealed.part.meta_offset,
+            page.data() + sealed.part.codes_offset, meta.data(), flips.data(), &side);
 
   AlignedVector<float> weights;
   for (int r = 0; r < rows; ++r) {

@@ -61,8 +61,8 @@ TEST(DispatchTest, ScalarIsTheLastAndRunsEverywhere) {
   EXPECT_TRUE(entries[count - 1].supported);
   for (int i = 0; i < count; ++i) {
     const KernelTable& table = *entries[i].table;
-    EXPECT_TRUE(table.name && table.score && table.softmax && table.accumulate && table.unpack_k &&
-                table.unpack_v && table.hadamard && table.exp2);
+    EXPECT_TRUE(table.name && table.score && table.softmax && table.join && table.accumulate &&
+                table.unpack_k && table.unpack_v && table.hadamard && table.exp2);
   }
 }
 

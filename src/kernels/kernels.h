@@ -82,6 +82,11 @@ struct KernelTable {
   void (*softmax)(const ScoreParams& params, const RowView* views, int rows, float* scores,
                   RowState* states, float* shrink);
 
+  // The states and outputs [rows][dim] of rows over a run of pages, joined with those of the pages
+  // behind: each shrinks to the larger maximum, then they add up. dim is a multiple of 16.
+  void (*join)(const RowState* later_states, const float* later_out, int rows, int dim,
+               RowState* states, float* out);
+
   // out[r][c] = out[r][c] * shrink[r] + sum over t = first..end-1, in that order, of
   // weights[r][t] * v[t][c].
   //   v  [128][dim] elements of type `element`; weights [rows][128]; out [rows][dim]

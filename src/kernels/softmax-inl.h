@@ -1,5 +1,5 @@
-// One page's step of the running softmax of up to 8 rows. Compiled per target, after that target's
-// ops file.
+// One page's step of the running softmax of up to 8 rows, and how the softmax of two runs of pages
+// becomes one. Compiled per target, after that target's ops file.
 //
 // A NaN score takes no part in the maximum and makes its own weight and the sum NaN; a score of
 // +infinity makes its weight NaN. A row that has seen only -infinity has weights and sum 0.
@@ -94,6 +94,30 @@ void Softmax(const ScoreParams& params, const RowView* views, int rows, float* s
     SoftmaxRows<decltype(block)::value>(params, views + row, scores + row * kPageSlots,
                                         states + row, shrink + row);
   });
+}
+
+bool SawNothing(const RowState& state) { return state.max == -kInfinity && state.sum == 0.0f; }
+
+void Join(const RowState* later_states, const float* later_out, int rows, int dim, RowState* states,
+          float* out) {
+  for (int r = 0; r < rows; ++r, later_out += dim, out += dim) {
+    const RowState later = later_states[r];
+    if (SawNothing(later)) continue;
+    if (SawNothing(states[r])) {
+      states[r] = later;
+      __builtin_memcpy(out, later_out, sizeof(float) * static_cast<size_t>(dim));
+      continue;
+    }
+    const float max = states[r].max < later.max ? later.max : states[r].max;
+    const F32 shrink = Exp2(Set(states[r].max - max)), later_shrink = Exp2(Set(later.max - max));
+    const auto joined = [&](F32 a, F32 b) { return Add(Mul(a, shrink), Mul(b, later_shrink)); };
+    alignas(64) float sums[kLanes];
+    Store(joined(Set(states[r].sum), Set(later.sum)), sums);
+    states[r] = {max, sums[0]};
+    for (int c = 0; c < dim; c += kLanes) {
+      Store(joined(Load(out + c), Load(later_out + c)), out + c);
+    }
+  }
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // The running softmax against double precision and, bit for bit, between targets.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <vector>
 
 #include "kernels/kernels_testing.h"
 
@@ -93,6 +95,51 @@ TEST(SoftmaxTest, EveryRangeGivesTheSameBitsOnEveryTarget) {
         }
       }
     }
+  }
+}
+
+// Two runs of pages: neither, one or both saw something; the later one has the larger maximum or
+// not.
+TEST(SoftmaxTest, JoinAgreesWithDoublePrecisionAndIsTheSameOnEveryTarget) {
+  constexpr int kDim = 48;
+  const RowState nothing{-kInf, 0};
+  const RowState cases[][2] = {{{3.0f, 1.5f}, {5.5f, 40.0f}}, {{5.5f, 40.0f}, {3.0f, 1.5f}},
+                               {{-90.0f, 2.0f}, {90.0f, 7}},  {nothing, {2.0f, 3.0f}},
+                               {{2.0f, 3.0f}, nothing},       {nothing, nothing}};
+  const int rows = static_cast<int>(std::size(cases));
+  std::vector<RowState> before, later;
+  for (const auto& pair : cases) {
+    before.push_back(pair[0]);
+    later.push_back(pair[1]);
+  }
+  // Rows that saw nothing hold numbers, too, which must not be seen.
+  const AlignedVector<float> out = RandomFloats(rows * kDim, 2.0f, 26);
+  const AlignedVector<float> later_out = RandomFloats(rows * kDim, 2.0f, 27);
+  for (const KernelTable* table : RunnableTargets()) {
+    std::vector<RowState> states = before;
+    AlignedVector<float> got = out;
+    table->join(later.data(), later_out.data(), rows, kDim, states.data(), got.data());
+    for (int r = 0; r < rows; ++r) {
+      const double max = std::max(before[r].max, later[r].max);
+      const auto share = [&](const RowState& state) {
+        return std::isinf(state.max) ? 0.0 : std::exp2(state.max - max);
+      };
+      const double a = share(before[r]), b = share(later[r]);
+      EXPECT_EQ(states[r].max, max) << table->name;
+      const double sum = before[r].sum * a + later[r].sum * b;
+      EXPECT_NEAR(states[r].sum, sum, 4e-7 * sum) << table->name;
+      if (a == 0 && b == 0) continue;
+      for (int c = 0; c < kDim; ++c) {
+        const double from = out[r * kDim + c] * a, behind = later_out[r * kDim + c] * b;
+        ASSERT_NEAR(got[r * kDim + c], from + behind, 4e-7 * (std::abs(from) + std::abs(behind)))
+            << table->name << " row " << r;
+      }
+    }
+    AlignedVector<float> expected = out;
+    std::vector<RowState> scalar_states = before;
+    kScalarKernels.join(later.data(), later_out.data(), rows, kDim, scalar_states.data(),
+                        expected.data());
+    EXPECT_TRUE(SameFloats(got, expected)) << table->name;
   }
 }
 

@@ -23,9 +23,9 @@ void Exp2Array(float* x, int n) {
 }
 
 constexpr KernelTable MakeTable(const char* name) {
-  return {name,      Score,       Softmax,   Accumulate, UnpackK,     UnpackV,
-          Hadamard,  Widen,       FoldQuery, ScoreCodes, FoldWeights, AccumulateCodes,
-          WriteKeys, WriteValues, Seal,      Exp2Array};
+  return {name,        Score, Softmax,   Join,       Accumulate,  UnpackK,         UnpackV,
+          Hadamard,    Widen, FoldQuery, ScoreCodes, FoldWeights, AccumulateCodes, WriteKeys,
+          WriteValues, Seal,  Exp2Array};
 }
 
 }  // namespace
