@@ -53,6 +53,7 @@ KeyPlanes PlanesOf(const HeadTables& tables) {
     }
   }
   planes.centres = tables.centres.data();
+  planes.centre_bytes = tables.centre_bytes.data();
   return planes;
 }
 

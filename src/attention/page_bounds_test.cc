@@ -133,6 +133,7 @@ class FencedSide {
     if (!tables_.widths.empty()) {
       planes_ = PlanesOf(tables_);
       planes_.centres = memory_.Copy(tables_.centres.data(), tables_.centres.size());
+      planes_.centre_bytes = memory_.Copy(tables_.centre_bytes.data(), tables_.centre_bytes.size());
     }
     descriptor_ = sealed.descriptor;
     meta_ = memory_.Copy(sealed.page.data(), format.meta_bytes());

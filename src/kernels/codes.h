@@ -32,7 +32,9 @@ struct KeyPlanes {
   int quads[kPlaneWidths];
   // Of the channels from the i-th width on: sum of the mean squares of centred codes.
   float rest_squares[kPlaneWidths];
-  const float* centres;  // [dim] 2^(bits - 1): levels are centred by it
+  // [dim] 2^(bits - 1): levels are centred by it.
+  const float* centres;
+  const uint8_t* centre_bytes;
 };
 
 // A sealed side as the integer kernels read it: value = scale * unit * level + offset with

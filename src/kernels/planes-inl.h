@@ -24,32 +24,42 @@ inline int FineQuads(const KeyPlanes& planes, const FoldedRow& row) {
   const float factor = row.max * row.max / (kOneLimb * kOneLimb);
   int quads = 0;
   for (int i = 0; i < kPlaneWidths; ++i) {
-    if (factor * planes.rest_squares[i] <= kRhoLimitSquared * row.square_sum) break;
-    quads += planes.quads[i];
+    // What is left falls with i. No branch, which differs from page to page.
+    const bool fine = factor * planes.rest_squares[i] > kRhoLimitSquared * row.square_sum;
+    quads += planes.quads[i] & -static_cast<int>(fine);
   }
   return quads;
 }
 
-// x [dim] to bytes. The fine limb of channels from `fine` on is zero. Returns the sums of bytes
-// times centres, exact in floats: at most 1024 * 2^14.
-inline LimbSums RoundPlaneQuery(const CodedSide8& k, const float* x, float reciprocal, int fine,
-                                int8_t* low, int8_t* high) {
-  const F32 factor = Set(reciprocal), first_coarse = Set(static_cast<float>(fine));
-  F32 low_sum = Set(0.0f), high_sum = Set(0.0f);
-  for (int c = 0; c < k.dim; c += kLanes) {
-    const F32 centre = Load(k.planes->centres + c);
+// x [n] to both limbs; the fine one of channels from `fine` on is zero.
+inline void RoundPlaneQuery(const float* x, int n, float reciprocal, int fine, int8_t* low,
+                            int8_t* high) {
+  const F32 factor = Set(reciprocal);
+  for (int c = 0; c < n; c += kLanes) {
     const U32 rounded = Round(Mul(Load(x + c), factor));
-    const U32 upper = AddBits(ShiftRight<8>(AddBits(rounded, SetBits(0x8080))), SetBits(-0x80u));
-    const F32 rest = Sub(Convert(rounded), Mul(Convert(upper), Set(256.0f)));
-    const F32 channel = Add(Iota(), Set(static_cast<float>(c)));
-    const F32 lower = IfLess(channel, first_coarse, rest, Set(0.0f));
+    StoreBytes(rounded, reinterpret_cast<uint8_t*>(low + c));
+    // The low limb is read as signed: what it takes away above 127 the high one gains.
+    const U32 upper = ShiftRight<8>(AddBits(rounded, SetBits(0x80)));
     StoreBytes(upper, reinterpret_cast<uint8_t*>(high + c));
-    StoreBytes(Round(lower), reinterpret_cast<uint8_t*>(low + c));
-    low_sum = Fma(lower, centre, low_sum);
-    high_sum = Fma(Convert(upper), centre, high_sum);
   }
-  return {static_cast<uint32_t>(static_cast<int32_t>(SumOfLanes(low_sum))),
-          static_cast<uint32_t>(static_cast<int32_t>(SumOfLanes(high_sum)))};
+  __builtin_memset(low + fine, 0, static_cast<size_t>(n - fine));
+}
+
+// Minus the sum of bytes [n] times centres [n], n a multiple of 16.
+inline int32_t StartOfPlanes(const uint8_t* centres, const int8_t* bytes, int n) {
+  const auto* from = reinterpret_cast<const uint8_t*>(bytes);
+  U32 sum = SetBits(0);
+  int at = 0;
+  for (; at + kLine <= n; at += kLine) {
+    sum = DotWide(sum, LoadLine(centres + at), LoadLine(from + at));
+  }
+  if (at < n) {
+    alignas(kLine) uint8_t last_centres[kLine] = {}, last_bytes[kLine] = {};
+    __builtin_memcpy(last_centres, centres + at, static_cast<size_t>(n - at));
+    __builtin_memcpy(last_bytes, from + at, static_cast<size_t>(n - at));
+    sum = DotWide(sum, LoadLine(last_centres), LoadLine(last_bytes));
+  }
+  return static_cast<int32_t>(0u - static_cast<uint32_t>(SumOfWords(sum)));
 }
 
 void FoldPlaneQueries(const CodedSide8& k, const float* q, int rows, FoldedQueries* out) {
@@ -71,12 +81,18 @@ void FoldPlaneQueries(const CodedSide8& k, const float* q, int rows, FoldedQueri
       out->scale[0][row] = zero ? 0.0f : max / kTwoLimbs;
       out->constant[0][row] = folded[r].offset_sum;
       int8_t* low = out->bytes + static_cast<size_t>(row) * kMaxLimbs * k.dim;
-      const LimbSums sums = RoundPlaneQuery(k, x + r * k.dim, zero ? 0.0f : kTwoLimbs / max,
-                                            4 * fine_quads, low, low + k.dim);
-      out->start[0][0][row] = static_cast<int32_t>(0u - sums.low);
-      out->start[0][1][row] = static_cast<int32_t>(0u - sums.high);
+      RoundPlaneQuery(x + r * k.dim, k.dim, zero ? 0.0f : kTwoLimbs / max, 4 * fine_quads, low,
+                      low + k.dim);
     }
   });
+  // Bytes that were just stored in parts are slow to read as lines, so this comes when all are
+  // there.
+  for (int row = 0; row < rows; ++row) {
+    for (int limb = 0; limb < kMaxLimbs; ++limb) {
+      const int8_t* bytes = out->bytes + static_cast<size_t>(row * kMaxLimbs + limb) * k.dim;
+      out->start[0][limb][row] = StartOfPlanes(k.planes->centre_bytes, bytes, k.dim);
+    }
+  }
 }
 
 // One limb of some rows over the first quads of a page, for half of its tokens.

@@ -13,7 +13,7 @@ constexpr int kWidths[kPlaneWidths] = {8, 6, 5, 4, 3, 2};
 struct PlanesOfKeys {
   std::vector<uint8_t> widths;
   std::vector<uint8_t> codes;  // [128][dim]
-  AlignedVector<uint8_t> lines;
+  AlignedVector<uint8_t> lines, centre_bytes;
   AlignedVector<float> meta, centres;
   KeyPlanes planes = {};
   CodedSide8 side = {};
@@ -36,9 +36,11 @@ struct PlanesOfKeys {
     meta.assign(2 * dim, 0.0f);
     std::fill_n(meta.begin(), dim, 1.0f);
     for (int c = 0; c < dim; ++c) {
-      centres.push_back(static_cast<float>(1 << (widths[c / 4] - 1)));
+      centre_bytes.push_back(static_cast<uint8_t>(1 << (widths[c / 4] - 1)));
+      centres.push_back(centre_bytes.back());
     }
     planes.centres = centres.data();
+    planes.centre_bytes = centre_bytes.data();
     side = {.lines = lines.data(),
             .meta = meta.data(),
             .table = nullptr,

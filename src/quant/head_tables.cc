@@ -131,7 +131,8 @@ void SetPlanes(const SideFormat& format, const LayerStatistics& layer, const Hea
   }
   tables->widths = WidthsOf(format, quads);
   for (int place = 0; place < format.padded_dim; ++place) {
-    tables->centres.push_back(static_cast<float>(1 << (tables->widths[place / 4] - 1)));
+    tables->centre_bytes.push_back(static_cast<uint8_t>(1 << (tables->widths[place / 4] - 1)));
+    tables->centres.push_back(tables->centre_bytes.back());
   }
 }
 

@@ -28,7 +28,8 @@ struct HeadTables {
   // wN and hiX: bits of each quad of places, falling.
   std::vector<uint8_t> widths;  // [padded_dim / 4]
   // 2^(bits - 1) at each place, the middle of its codes.
-  std::vector<float> centres;  // [padded_dim]
+  std::vector<float> centres;         // [padded_dim]
+  std::vector<uint8_t> centre_bytes;  // the same
   // 8-bit floats with `cal`: the scale of all pages.
   float page_scale = 0;
   // nuqB with `cal`: integers of magnitude up to 63, ascending, the same for all heads of a layer,

@@ -70,6 +70,8 @@ TEST(HeadTablesTest, PromotedChannelsAreThoseThatMatterMost) {
   EXPECT_EQ(tables.widths, std::vector<uint8_t>({4, 2, 2, 2}));
   EXPECT_EQ(tables.centres[3], 8);
   EXPECT_EQ(tables.centres[4], 2);
+  EXPECT_EQ(tables.centre_bytes[3], 8);
+  EXPECT_EQ(tables.centre_bytes[4], 2);
 }
 
 // Behind a Hadamard transform the channels of a block matter the same: of 24 channels in blocks of
