@@ -187,7 +187,7 @@ void BlockAttention::RunSinks(const Block& block, int64_t start, int count, Toke
 // The generic path. `meta` keeps what the job refers to.
 UnpackJob BlockAttention::PackedSide(const SideFormat& format, const HeadTables& tables,
                                      const SidePart& part, const uint8_t* page,
-                                     const PageDescriptor& descriptor, std::vector<float>* meta) {
+                                     const PageDescriptor& descriptor, AlignedVector<float>* meta) {
   const size_t count =
       static_cast<size_t>(format.groups()) * std::max(kPageTokens, format.padded_dim);
   meta->resize(2 * count);

@@ -15,6 +15,7 @@
 
 #include "attention/plan_impl.h"
 #include "attention/softmax_state.h"
+#include "base/aligned_vector.h"
 #include "cache/exact_rows.h"
 
 namespace shorthand {
@@ -24,23 +25,23 @@ inline constexpr int kSplitEntries = 4;
 
 // What is kept of one side of the page at hand.
 struct SideScratch {
-  std::vector<float> meta;  // widened
-  std::vector<uint8_t> flips;
-  std::vector<float> unpacked;  // tokens of it
-  std::vector<float> unsealed;  // [128][dim]
+  AlignedVector<float> meta;  // widened
+  AlignedVector<uint8_t> flips;
+  AlignedVector<float> unpacked;  // tokens of it
+  AlignedVector<float> unsealed;  // [128][dim]
 };
 
 // Memory that a worker keeps between units.
 struct AttentionScratch {
-  std::vector<float> q_model, q_coded;  // [rows][padded D of K]
-  std::vector<float> mean;
+  AlignedVector<float> q_model, q_coded;  // [rows][padded D of K]
+  AlignedVector<float> mean;
   SideScratch k, v;
   FoldedQueries queries;
   FoldedWeights weights;
-  std::vector<int8_t> query_bytes;
-  std::vector<uint8_t> weight_bytes;
-  std::vector<float> scores;         // [kMaxPassRows][128]
-  std::vector<float> joined, split;  // states
+  AlignedVector<int8_t> query_bytes;
+  AlignedVector<uint8_t> weight_bytes;
+  AlignedVector<float> scores;         // [kMaxPassRows][128]
+  AlignedVector<float> joined, split;  // states
   ReadAhead ahead;
 };
 
@@ -112,7 +113,7 @@ class BlockAttention {
                       const PageDescriptor& descriptor, SideScratch* scratch);
   UnpackJob PackedSide(const SideFormat& format, const HeadTables& tables, const SidePart& part,
                        const uint8_t* page, const PageDescriptor& descriptor,
-                       std::vector<float>* meta);
+                       AlignedVector<float>* meta);
   const float* Unpack(const SideFormat& format, const UnpackJob& job, SideScratch* scratch);
   const float* Unseal(const SideFormat& format, const HeadTables& tables, const SidePart& part,
                       const uint8_t* page, const PageDescriptor& descriptor, SideScratch* scratch);

@@ -57,7 +57,7 @@ AttentionPlanImpl::AttentionPlanImpl(BatchImpl* batch, const KernelTable* kernel
         std::max(partial_floats, plan.partials * plan.max_kv_heads * plan.partial_floats);
     groups_.push_back(std::move(plan));
   }
-  partials_ = std::make_unique_for_overwrite<float[]>(partial_floats);
+  partials_ = MakeAlignedArray<float>(partial_floats);
 }
 
 void AttentionPlanImpl::AddBlocks(const LayerGroup& group, int item_index, GroupPlan* plan) {

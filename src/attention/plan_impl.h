@@ -16,6 +16,7 @@
 
 #include "attention/integer_path.h"
 #include "attention/softmax_state.h"
+#include "base/aligned_vector.h"
 #include "cache/cache_impl.h"
 #include "kernels/kernels.h"
 #include "shorthand/attention.h"
@@ -82,9 +83,9 @@ class AttentionPlanImpl {
   BatchImpl* batch_;
   const KernelTable* kernels_;
   std::vector<GroupPlan> groups_;
-  std::vector<Progress> progress_;     // [layer]
-  std::vector<LayerPaths> paths_;      // [layer]
-  std::unique_ptr<float[]> partials_;  // states of splits, of the layer that runs
+  std::vector<Progress> progress_;  // [layer]
+  std::vector<LayerPaths> paths_;   // [layer]
+  AlignedArray<float> partials_;    // states of splits, of the layer that runs
 };
 
 }  // namespace shorthand

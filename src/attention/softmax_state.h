@@ -20,9 +20,10 @@ class SoftmaxStates {
   enum Space { kModel = 0, kRotated = 1 };
   static constexpr int kSpaces = 2;
 
-  // Floats of memory that `rows` rows with outputs of `dim` channels take.
+  // Floats of memory that `rows` rows with outputs of `dim` channels take: whole lines.
   static size_t Floats(int rows, int dim) {
-    return static_cast<size_t>(kSpaces) * rows * (dim + sizeof(RowState) / sizeof(float));
+    const size_t row = static_cast<size_t>(dim) + sizeof(RowState) / sizeof(float);
+    return (kSpaces * rows * row + 15) / 16 * 16;
   }
 
   SoftmaxStates(float* memory, int rows, int dim) : memory_(memory), rows_(rows), dim_(dim) {}

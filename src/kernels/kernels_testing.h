@@ -1,4 +1,4 @@
-// What the kernel tests share: aligned arrays, comparison of bits.
+// What the kernel tests share: random arrays, comparison of bits.
 // Thread-safety: for tests, one thread.
 #ifndef SHORTHAND_KERNELS_KERNELS_TESTING_H_
 #define SHORTHAND_KERNELS_KERNELS_TESTING_H_
@@ -10,33 +10,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <new>
 #include <random>
 #include <span>
 #include <vector>
 
+#include "base/aligned_vector.h"
 #include "base/half.h"
 #include "kernels/dispatch.h"
 #include "kernels/kernels.h"
 #include "kernels/targets.h"
 
 namespace shorthand {
-
-template <typename T>
-struct LineAllocator {
-  using value_type = T;
-  LineAllocator() = default;
-  template <typename U>
-  LineAllocator(const LineAllocator<U>&) {}  // NOLINT: implicit, as allocators are
-  T* allocate(size_t n) {
-    return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64}));
-  }
-  void deallocate(T* p, size_t) { ::operator delete(p, std::align_val_t{64}); }
-  friend bool operator==(LineAllocator, LineAllocator) { return true; }
-};
-
-template <typename T>
-using AlignedVector = std::vector<T, LineAllocator<T>>;
 
 inline AlignedVector<float> RandomFloats(size_t n, float deviation, uint32_t seed) {
   std::mt19937 generator(seed);
