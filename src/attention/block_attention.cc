@@ -1,6 +1,7 @@
 #include "attention/block_attention.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -102,7 +103,7 @@ void BlockAttention::CodeQueries() {
 // four rows in each of the two loops of softmax and of folding.
 ReadAhead BlockAttention::ReadingOf(PageBytes page) const {
   const int code_steps = (format_.k.padded_dim + format_.v.padded_dim) * kPageTokens / 512;
-  const int row_steps = (std::min(rows_, kMaxPassRows) + 3) / 4 * 4 * kPageTokens / 16;
+  const int row_steps = (std::min(rows_, kernels_.max_rows()) + 3) / 4 * 4 * kPageTokens / 16;
   const int lines = static_cast<int>(page.size / kLineBytes);
   const int parts = lines / (code_steps + row_steps) + 1;
   const int part_bytes = (lines + parts - 1) / parts * static_cast<int>(kLineBytes);
@@ -271,18 +272,31 @@ void BlockAttention::RunSealed(const Block& block, int64_t start, int count, Tok
             mean,
             v.hadamard > 0 && v.plain() ? SoftmaxStates::kRotated : SoftmaxStates::kModel};
   // What several passes read is unpacked once for all of them.
-  if ((tokens.end - tokens.first) * query_heads_ > kMaxPassRows) {
+  const int all_rows = (tokens.end - tokens.first) * query_heads_;
+  if (all_rows > kernels_.max_rows()) {
     if (rows.k.packed) rows.k.elements = Unpack(k, *rows.k.packed, &scratch_->k);
     if (rows.v.packed) rows.v.elements = Unpack(v, *rows.v.packed, &scratch_->v);
+  }
+  if (kernels_.tiles != nullptr && all_rows > kVectorRows) {
+    Expand(kernels_.tiles->expand_k, &rows.k, &scratch_->k);
+    Expand(kernels_.tiles->expand_v, &rows.v, &scratch_->v);
   }
   RunRows(rows, start, tokens, states);
 }
 
+void BlockAttention::Expand(void (*expand)(const CodedSide8& codes, uint8_t* bytes), SideRows* side,
+                            SideScratch* scratch) {
+  if (side->elements != nullptr || side->packed) return;
+  scratch->bytes.resize(static_cast<size_t>(kPageTokens) * side->codes.dim);
+  expand(side->codes, scratch->bytes.data());
+  side->bytes = scratch->bytes.data();
+}
+
 void BlockAttention::RunRows(const Rows& rows, int64_t start, TokenRange tokens,
                              SoftmaxStates states) {
-  const int end = tokens.end * query_heads_;
-  for (int row = tokens.first * query_heads_; row < end; row += kMaxPassRows) {
-    RunPass(rows, start, row, std::min(kMaxPassRows, end - row), states);
+  const int end = tokens.end * query_heads_, most = kernels_.max_rows();
+  for (int row = tokens.first * query_heads_; row < end; row += most) {
+    RunPass(rows, start, row, std::min(most, end - row), states);
   }
 }
 
@@ -346,6 +360,10 @@ void BlockAttention::Score(const Rows& rows, const float* q, int pass_rows, int 
   scratch_->query_bytes.resize(static_cast<size_t>(folds) * kMaxLimbs * kMaxPassRows * dim);
   folded.bytes = scratch_->query_bytes.data();
   kernels_.fold_query(codes, q, paths_.k.code_rms(), pass_rows, &folded);
+  if (rows.k.bytes != nullptr) {
+    kernels_.tiles->score(codes, rows.k.bytes, folded, pass_rows, first_tile, end_tile, scores);
+    return;
+  }
   kernels_.score_codes(codes, folded, pass_rows, first_tile, end_tile, scores);
 }
 
@@ -360,12 +378,16 @@ void BlockAttention::Accumulate(const Rows& rows, const float* shrink, int pass_
     return;
   }
   if (rows.v.packed) {
-    constexpr float kKept[kMaxPassRows] = {1, 1, 1, 1, 1, 1, 1, 1};
+    constexpr std::array<float, kMaxPassRows> kKept = [] {
+      std::array<float, kMaxPassRows> kept;
+      kept.fill(1);
+      return kept;
+    }();
     for (int token = least / kPieceTokens * kPieceTokens; token < most; token += kPieceTokens) {
       const float* values = Unpack(format_.v, Piece(*rows.v.packed, token), &scratch_->v);
-      kernels_.accumulate(Element::kF32, values, weights + token, token <= least ? shrink : kKept,
-                          std::max(least - token, 0), std::min(most - token, kPieceTokens), dim,
-                          pass_rows, out);
+      kernels_.accumulate(Element::kF32, values, weights + token,
+                          token <= least ? shrink : kKept.data(), std::max(least - token, 0),
+                          std::min(most - token, kPieceTokens), dim, pass_rows, out);
     }
     return;
   }
@@ -377,6 +399,10 @@ void BlockAttention::Accumulate(const Rows& rows, const float* shrink, int pass_
   folded.bytes = scratch_->weight_bytes.data();
   folded.limbs = paths_.v.weight_limbs();
   kernels_.fold_weights(codes, weights, pass_rows, &folded);
+  if (rows.v.bytes != nullptr) {
+    kernels_.tiles->accumulate(codes, rows.v.bytes, folded, shrink, pass_rows, out);
+    return;
+  }
   kernels_.accumulate_codes(codes, folded, shrink, least, most, pass_rows, out);
 }
 

@@ -1,7 +1,7 @@
 // BlockAttention: the attention of one block of rows of one KV head over splits of its sequence.
 //
-// Rows are the (token, query head) pairs that share the KV head, tokens outer. Up to 8 of them pass
-// over a page together: exact pages by the float kernels, sides of sealed pages by the integer
+// Rows are the (token, query head) pairs that share the KV head, tokens outer. Up to 16 of them
+// pass over a page together: exact pages by the float kernels, sides of sealed pages by the integer
 // kernels or, where these do not fit the format, by the float kernels on elements unpacked into the
 // worker's scratch, 32 tokens at a time or, for several passes, the page; sides that no kernel
 // reads (SideFormat::plain) by the float kernels on what UnsealSide makes of the page, in model
@@ -29,6 +29,7 @@ struct SideScratch {
   AlignedVector<uint8_t> flips;
   AlignedVector<float> unpacked;  // tokens of it
   AlignedVector<float> unsealed;  // [128][dim]
+  AlignedVector<uint8_t> bytes;   // TileKernels
 };
 
 // Memory that a worker keeps between units.
@@ -81,6 +82,7 @@ class BlockAttention {
     const void* elements;             // null: codes
     CodedSide8 codes;                 // unless packed
     std::optional<UnpackJob> packed;  // elements may be there already
+    const uint8_t* bytes = nullptr;   // of the codes, where passes multiply tiles
   };
   // Rows of keys and values, and the place they have in an entry.
   struct Rows {
@@ -114,6 +116,9 @@ class BlockAttention {
   UnpackJob PackedSide(const SideFormat& format, const HeadTables& tables, const SidePart& part,
                        const uint8_t* page, const PageDescriptor& descriptor,
                        AlignedVector<float>* meta);
+  // Bytes of codes for tiles; other sides stay as they are.
+  void Expand(void (*expand)(const CodedSide8& codes, uint8_t* bytes), SideRows* side,
+              SideScratch* scratch);
   const float* Unpack(const SideFormat& format, const UnpackJob& job, SideScratch* scratch);
   const float* Unseal(const SideFormat& format, const HeadTables& tables, const SidePart& part,
                       const uint8_t* page, const PageDescriptor& descriptor, SideScratch* scratch);

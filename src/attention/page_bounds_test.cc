@@ -164,7 +164,7 @@ class FencedSide {
     (format_.kind == SideKind::kKey ? kernels.unpack_k : kernels.unpack_v)(job, x);
   }
 
-  // The integer kernels for 1 to 8 rows.
+  // The integer kernels for all numbers of rows.
   void Attend(const KernelTable& kernels, Fence fence) {
     const IntegerPath path(format_, tables_);
     if (!path.usable()) return;
@@ -173,7 +173,7 @@ class FencedSide {
     CodedSide8 side;
     path.Open(kernels, format_.planes() ? &planes_ : nullptr, meta_, codes_, widened, flips, &side);
     if (format_.mean || format_.hadamard > 0) return;  // steps change nothing from here on
-    for (int rows = 1; rows <= kMaxPassRows; ++rows) {
+    for (int rows = 1; rows <= kernels.max_rows(); ++rows) {
       FencedMemory rows_memory(fence);
       if (format_.kind == SideKind::kKey) {
         Score(kernels, side, path.code_rms(), rows, rows_memory);
@@ -192,10 +192,18 @@ class FencedSide {
     FoldedQueries folded = {};
     folded.bytes = memory.Take<int8_t>(folds * rows * kMaxLimbs * side.dim);
     kernels.fold_query(side, q, rms, rows, &folded);
+    uint8_t* bytes = nullptr;
+    if (kernels.tiles != nullptr) {
+      bytes = memory.Take<uint8_t>(size_t(kPageTokens) * side.dim);
+      kernels.tiles->expand_k(side, bytes);
+    }
     for (int limbs = 1; limbs <= kMaxLimbs; ++limbs) {
       folded.limbs = limbs;
       for (const Range range : kRanges) {
-        kernels.score_codes(side, folded, rows, range.first / 16, (range.end + 15) / 16, scores);
+        const int first = range.first / 16, end = (range.end + 15) / 16;
+        if (rows <= kVectorRows) kernels.score_codes(side, folded, rows, first, end, scores);
+        if (bytes == nullptr) continue;
+        kernels.tiles->score(side, bytes, folded, rows, first, end, scores);
       }
     }
   }
@@ -212,8 +220,13 @@ class FencedSide {
     folded.bytes = memory.Take<uint8_t>(groups * rows * kMaxLimbs * kPageTokens);
     kernels.fold_weights(side, weights, rows, &folded);
     for (const Range range : kRanges) {
+      if (rows > kVectorRows) break;
       kernels.accumulate_codes(side, folded, shrink, range.first, range.end, rows, out);
     }
+    if (kernels.tiles == nullptr) return;
+    uint8_t* bytes = memory.Take<uint8_t>(size_t(kPageTokens) * side.dim);
+    kernels.tiles->expand_v(side, bytes);
+    kernels.tiles->accumulate(side, bytes, folded, shrink, rows, out);
   }
 
   const SideFormat& format_;

@@ -2,6 +2,10 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
@@ -16,6 +20,18 @@ constexpr bool AllOf(uint64_t word, uint64_t mask) { return (word & mask) == mas
 // Bits of XCR0: SSE and AVX state, and the three parts of AVX-512 state.
 constexpr uint64_t kYmmState = 0x06;
 constexpr uint64_t kZmmState = 0xe6;
+// The configuration and the data of tiles.
+constexpr uint64_t kTileState = 0x60000;
+
+// Linux saves the data of tiles of processes that asked for it, and of their threads.
+[[maybe_unused]] bool AskForTiles() {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;  // asm/prctl.h
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
 
 CpuWords ReadWords() {
   CpuWords words;
@@ -26,6 +42,7 @@ CpuWords ReadWords() {
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0) {
     words.leaf7_ebx = ebx;
     words.leaf7_ecx = ecx;
+    words.leaf7_edx = edx;
     const uint32_t last_subleaf = eax;
     if (last_subleaf >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0) {
       words.leaf7_1_eax = eax;
@@ -36,6 +53,7 @@ CpuWords ReadWords() {
     uint32_t low = 0, high = 0;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     words.xcr0 = static_cast<uint64_t>(high) << 32 | low;
+    words.tiles_granted = AllOf(words.xcr0, kTileState) && AskForTiles();
   }
 #elif defined(__aarch64__) && defined(__linux__)
   words.arm_hwcap = getauxval(AT_HWCAP);
@@ -64,6 +82,8 @@ CpuFeatures FeaturesOf(const CpuWords& words) {
     features.gfni = Bit(words.leaf7_ecx, 8);
     features.avx512_vnni = Bit(words.leaf7_ecx, 11);
   }
+  features.amx_int8 = AllOf(words.xcr0, kTileState) && words.tiles_granted &&
+                      Bit(words.leaf7_edx, 24) && Bit(words.leaf7_edx, 25);
   features.asimd_dp = Bit(words.arm_hwcap, 20);
   return features;
 }

@@ -13,8 +13,10 @@ struct CpuWords {
   uint32_t leaf1_ecx = 0;
   uint32_t leaf7_ebx = 0;
   uint32_t leaf7_ecx = 0;
-  uint32_t leaf7_1_eax = 0;  // of subleaf 1
-  uint64_t xcr0 = 0;         // which registers the operating system saves
+  uint32_t leaf7_edx = 0;
+  uint32_t leaf7_1_eax = 0;    // of subleaf 1
+  uint64_t xcr0 = 0;           // which registers the operating system saves
+  bool tiles_granted = false;  // Linux lets this process use them
   uint64_t arm_hwcap = 0;
 };
 
@@ -30,6 +32,7 @@ struct CpuFeatures {
   bool avx512_vnni = false;
   bool avx512_vbmi = false;
   bool gfni = false;      // products with matrices of bits, in AVX-512's registers
+  bool amx_int8 = false;  // products of tiles of bytes
   bool asimd_dp = false;  // Arm's dot products of bytes
 
   // All that the target of that name needs.
@@ -39,6 +42,7 @@ struct CpuFeatures {
     return HasAvx2() && avx512_f && avx512_bw && avx512_dq && avx512_vl && avx512_vnni &&
            avx512_vbmi && gfni;
   }
+  bool HasAmx() const { return HasAvx512() && amx_int8; }
   bool HasNeon() const { return asimd_dp; }
 };
 

@@ -1,4 +1,4 @@
-// Weighted sums of up to 8 rows over the values of one page. Lane = channel; each output is summed
+// Weighted sums of a pass's rows over the values of one page. Lane = channel; each output is summed
 // over the tokens in order. Compiled per target, after that target's ops file.
 //
 // A block of rows times channel tiles keeps its sums in registers while the tokens go by.

@@ -85,9 +85,9 @@ inline void SumTokens(const CodedSide8& v, const Codes& codes, const FoldedWeigh
       rows * w.limbs, codes);
 }
 
-void AccumulateCodes(const CodedSide8& v, const FoldedWeights& w, const float* shrink, int first,
-                     int end, int rows, float* out) {
-  alignas(64) int32_t sums[kMaxPassRows * kMaxLimbs * kMaxDim];
+inline void AccumulateCodes(const CodedSide8& v, const FoldedWeights& w, const float* shrink,
+                            int first, int end, int rows, float* out) {
+  alignas(64) int32_t sums[kVectorRows * kMaxLimbs * kMaxDim];
   const int tokens = v.per_channel ? v.group : kPageSlots;
   const int paired = v.dim / (2 * kLanes) * 2 * kLanes;
   WithCodes<CodesOf::kValues>(v, [&](auto bits, const auto& codes) {

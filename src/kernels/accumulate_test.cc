@@ -16,9 +16,10 @@ constexpr int kEdges[] = {0, 1, 2, 15, 16, 17, 63, 64, 65, 112, 127, 128};
 struct Inputs {
   int dim;
   Elements v;
-  AlignedVector<float> weights = RandomFloats(8 * kSlots, 0.5f, 11);
-  AlignedVector<float> shrink = {1.0f, 0.5f, 0.0f, 0.25f, 0.7f, 1.0f, 0.125f, 0.9f};
-  AlignedVector<float> out = RandomFloats(9 * dim, 1.0f, 12);
+  AlignedVector<float> weights = RandomFloats(kMaxPassRows * kSlots, 0.5f, 11);
+  AlignedVector<float> shrink = {1.0f, 0.5f, 0.0f,  0.25f, 0.7f, 1.0f, 0.125f, 0.9f,
+                                 0.1f, 0.8f, 0.75f, 1.0f,  0.0f, 0.3f, 0.5f,   0.6f};
+  AlignedVector<float> out = RandomFloats((kMaxPassRows + 1) * dim, 1.0f, 12);
 
   Inputs(Element element, int d) : dim(d), v(RandomElements(element, kSlots * d, 10)) {}
 
@@ -36,8 +37,8 @@ TEST(AccumulateTest, ScalarAgreesWithDoublePrecision) {
     for (const int dim : kTestDims) {
       const Inputs in(element, dim);
       for (const Range range : {Range{0, 128}, Range{5, 77}, Range{64, 64}}) {
-        const AlignedVector<float> result = in.Run(kScalarKernels, 8, range);
-        for (int r = 0; r < 8; ++r) {
+        const AlignedVector<float> result = in.Run(kScalarKernels, kMaxPassRows, range);
+        for (int r = 0; r < kMaxPassRows; ++r) {
           for (int c = 0; c < dim; ++c) {
             double sum = static_cast<double>(in.out[r * dim + c]) * in.shrink[r];
             double magnitude = std::abs(sum);
@@ -62,7 +63,7 @@ TEST(AccumulateTest, EveryTargetGivesTheSameBits) {
       for (const int dim : kTestDims) {
         const Inputs in(element, dim);
         for (const Range range : {Range{0, 128}, Range{3, 128}, Range{0, 125}, Range{17, 33}}) {
-          AlignedVector<float> expected = in.Run(kScalarKernels, 8, range);
+          AlignedVector<float> expected = in.Run(kScalarKernels, kMaxPassRows, range);
           for (int rows = kMaxPassRows; rows >= 1; --rows) {
             ASSERT_TRUE(SameFloats(in.Run(*table, rows, range), expected))
                 << table->name << " dim " << dim << " rows " << rows << " tokens " << range.first
@@ -84,7 +85,7 @@ TEST(AccumulateTest, EveryRangeGivesTheSameBits) {
       for (const int first : kEdges) {
         for (const int end : kEdges) {
           if (end < first) continue;
-          for (const int rows : {1, 3, 8}) {
+          for (const int rows : {1, 3, kMaxPassRows}) {
             ASSERT_TRUE(SameFloats(in.Run(*table, rows, {first, end}),
                                    in.Run(kScalarKernels, rows, {first, end})))
                 << table->name << " rows " << rows << " tokens " << first << ".." << end;
@@ -98,14 +99,14 @@ TEST(AccumulateTest, EveryRangeGivesTheSameBits) {
 // Tokens outside the range are not read into the sum, whatever their weight and value.
 TEST(AccumulateTest, TokensOutsideTheRangeDoNotMatter) {
   Inputs in(Element::kF32, 64);
-  const AlignedVector<float> expected = in.Run(kScalarKernels, 8, {16, 100});
+  const AlignedVector<float> expected = in.Run(kScalarKernels, kMaxPassRows, {16, 100});
   for (int t = 0; t < kSlots; ++t) {
     if (t >= 16 && t < 100) continue;
-    for (int r = 0; r < 8; ++r) in.weights[r * kSlots + t] = kNan;
+    for (int r = 0; r < kMaxPassRows; ++r) in.weights[r * kSlots + t] = kNan;
     for (int c = 0; c < 64; ++c) in.v.values[t * 64 + c] = kInf;
   }
   for (const KernelTable* table : RunnableTargets()) {
-    EXPECT_TRUE(SameFloats(in.Run(*table, 8, {16, 100}), expected)) << table->name;
+    EXPECT_TRUE(SameFloats(in.Run(*table, kMaxPassRows, {16, 100}), expected)) << table->name;
   }
 }
 

@@ -119,13 +119,13 @@ void ExpectExactScores(const Codes& codes, int dim, int limbs) {
       q.limbs = limbs;
       q.bytes = bytes.data();
       for (float& scale : q.scale[0]) scale = 1.0f;
-      for (const KernelTable* table : RunnableTargets()) {
+      for (const CodePath& path : CodePaths(rows)) {
         std::vector<float> scores(rows * kSlots);
-        table->score_codes(test.side, q, rows, 0, 8, scores.data());
+        path.Score(test.side, q, rows, 0, 8, scores.data());
         for (int i = 0; i < rows * kSlots; ++i) {
           ASSERT_EQ(scores[i], Expected(test, bytes, limbs, i / kSlots, i % kSlots, dim,
                                         [&](int code) { return codes.Key(code); }))
-              << table->name << ", " << codes.bits << " bits, row " << i / kSlots << " of " << rows;
+              << path.name() << ", " << codes.bits << " bits, row " << i / kSlots << " of " << rows;
         }
       }
     }
@@ -142,13 +142,13 @@ void ExpectExactOutputs(const Codes& codes, int dim, int limbs) {
       w.limbs = limbs;
       w.bytes = bytes.data();
       for (float& scale : w.scale[0]) scale = 1.0f;
-      for (const KernelTable* table : RunnableTargets()) {
+      for (const CodePath& path : CodePaths(rows)) {
         std::vector<float> out(rows * dim, 0.0f);
-        table->accumulate_codes(test.side, w, keep.data(), 0, kSlots, rows, out.data());
+        path.Accumulate(test.side, w, keep.data(), rows, out.data());
         for (int i = 0; i < rows * dim; ++i) {
           ASSERT_EQ(out[i], Expected(test, bytes, limbs, i / dim, i % dim, kSlots,
                                      [&](int code) { return codes.Value(code); }))
-              << table->name << ", " << codes.bits << " bits, row " << i / dim << " of " << rows;
+              << path.name() << ", " << codes.bits << " bits, row " << i / dim << " of " << rows;
         }
       }
     }

@@ -20,6 +20,8 @@
 
 namespace shorthand {
 
+// Rows that share one pass over a page.
+inline constexpr int kMaxPassRows = 16;
 inline constexpr int kMaxLimbs = 2;
 // Folds or token groups of a page: one, or four of 32 tokens.
 inline constexpr int kMaxTokenGroups = 4;
@@ -59,26 +61,27 @@ struct CodedSide8 {
   ReadAhead* ahead = nullptr;
 };
 
-// The folded queries of up to 8 rows for one page.
+// The folded queries of the rows of a pass for one page.
 struct FoldedQueries {
   int limbs;       // 1, or 2 if any row needs it
   int8_t* bytes;   // [folds][row][kMaxLimbs, low first][dim]; rows that need one limb have it low
-  int fine_quads;  // of planes: those whose low limb counts; for other keys unused
-  float scale[kMaxTokenGroups][8];     // of the integer score
-  float constant[kMaxTokenGroups][8];  // per channel: added to the score
-  float sum[kMaxChannelGroups][8];     // per token: of the exact query over a channel group
+  int fine_quads;  // of planes: behind them all low limbs are 0; for other keys unused
+  float scale[kMaxTokenGroups][kMaxPassRows];     // of the integer score
+  float constant[kMaxTokenGroups][kMaxPassRows];  // per channel: added to the score
+  float sum[kMaxChannelGroups][kMaxPassRows];  // per token: of the exact query over a channel group
   // What the integer sums start from: -base * sum of the bytes, per fold or channel group.
-  int32_t start[kMaxChannelGroups][kMaxLimbs][8];
+  int32_t start[kMaxChannelGroups][kMaxLimbs][kMaxPassRows];
 };
 
-// The folded weights of up to 8 rows for one page.
+// The folded weights of the rows of a pass for one page.
 struct FoldedWeights {
   int limbs;       // 2 for values of 5 bits and more, else 1
   uint8_t* bytes;  // [channel group][row][kMaxLimbs, low first][128]
-  float scale[kMaxChannelGroups][8];
-  float offset[kMaxChannelGroups][8];  // per token: added to every channel of the group
-  float total[kMaxTokenGroups][8];     // per channel: sum of the exact weights of a token group
-  int32_t start[kMaxChannelGroups][kMaxTokenGroups][kMaxLimbs][8];
+  float scale[kMaxChannelGroups][kMaxPassRows];
+  float offset[kMaxChannelGroups][kMaxPassRows];  // per token: added to every channel of the group
+  float total[kMaxTokenGroups]
+             [kMaxPassRows];  // per channel: sum of the exact weights of a token group
+  int32_t start[kMaxChannelGroups][kMaxTokenGroups][kMaxLimbs][kMaxPassRows];
 };
 
 }  // namespace shorthand

@@ -30,6 +30,18 @@ const TargetChoice& Choice() {
   return choice;
 }
 
+#if defined(__x86_64__)
+const KernelTable& AmxKernels() {
+  static const KernelTable table = [] {
+    KernelTable amx = kAvx512Kernels;
+    amx.name = "amx";
+    amx.tiles = &kAmxTileKernels;
+    return amx;
+  }();
+  return table;
+}
+#endif
+
 }  // namespace
 
 TargetChoice ChooseTarget(std::span<const TargetEntry> entries, const char* wanted) {
@@ -69,6 +81,7 @@ std::vector<const KernelTable*> RunnableTargets() {
 const TargetEntry* CompiledTargets(int* count) {
 #if defined(__x86_64__)
   static const TargetEntry entries[] = {
+      {&AmxKernels(), Cpu().HasAmx()},
       {&kAvx512Kernels, Cpu().HasAvx512()},
       {&kAvxVnniKernels, Cpu().HasAvxVnni()},
       {&kAvx2Kernels, Cpu().HasAvx2()},

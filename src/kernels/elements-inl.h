@@ -72,8 +72,7 @@ inline void WithElements(Element element, Function f) {
 }
 
 // Rows whose sums are kept in registers together.
-inline constexpr int kBlockRows = kAccumulators < kMaxPassRows ? kAccumulators : kMaxPassRows;
-static_assert(kMaxPassRows == 8);
+inline constexpr int kBlockRows = kAccumulators < 8 ? kAccumulators : 8;
 
 // The tiles of 16 lanes that `rows` rows take together: the largest power of two, up to 8, whose
 // running sums fit the registers.

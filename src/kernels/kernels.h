@@ -20,8 +20,9 @@
 
 namespace shorthand {
 
-// Rows that share one pass over a page.
-inline constexpr int kMaxPassRows = 8;
+// Rows of a pass over a page where sums are kept in vector registers; kMaxPassRows (codes.h) where
+// tiles are multiplied.
+inline constexpr int kVectorRows = 8;
 
 enum class Element : uint8_t { kF32, kF16, kBf16 };
 
@@ -60,6 +61,19 @@ struct UnpackJob {
   int end_token = 128;
   Minifloat minifloat = Minifloat::kNone;
   ReadAhead* ahead = nullptr;
+};
+
+// The integer path (codes.h) for passes of many rows: bytes of a page's codes are made once, and
+// tiles of them multiplied by the folded queries or weights of up to kMaxPassRows rows.
+struct TileKernels {
+  // Bytes [lane tiles][positions / 4][64], 128 * dim of them, on a line.
+  void (*expand_k)(const CodedSide8& k, uint8_t* bytes);
+  void (*expand_v)(const CodedSide8& v, uint8_t* bytes);
+  // As KernelTable::score_codes and accumulate_codes, of all tokens of the page.
+  void (*score)(const CodedSide8& k, const uint8_t* bytes, const FoldedQueries& q, int rows,
+                int first_tile, int end_tile, float* scores);
+  void (*accumulate)(const CodedSide8& v, const uint8_t* bytes, const FoldedWeights& w,
+                     const float* shrink, int rows, float* out);
 };
 
 struct KernelTable {
@@ -108,7 +122,7 @@ struct KernelTable {
   void (*fold_query)(const CodedSide8& k, const float* q, float code_rms, int rows,
                      FoldedQueries* folded);
   // scores [rows][128] of the token tiles [first_tile, end_tile) and perhaps a neighbour of them:
-  // q.k, but for a page mean.
+  // q.k, but for a page mean. Here and in accumulate_codes rows are at most kVectorRows.
   void (*score_codes)(const CodedSide8& k, const FoldedQueries& q, int rows, int first_tile,
                       int end_tile, float* scores);
   // weights [rows][128], zero where nothing is seen; folded->limbs is set.
@@ -132,6 +146,11 @@ struct KernelTable {
 
   // 2^x for every lane of x [n], n a multiple of 16: the one exp2 of the project, for tests.
   void (*exp2)(float* x, int n);
+
+  const TileKernels* tiles;  // null: this target has none
+
+  // The most rows of a pass over a page.
+  int max_rows() const { return tiles == nullptr ? kVectorRows : kMaxPassRows; }
 };
 
 // The tables compiled into this library, best first; each says whether this CPU can run it.

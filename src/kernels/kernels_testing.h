@@ -12,6 +12,7 @@
 #include <limits>
 #include <random>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/aligned_vector.h"
@@ -51,6 +52,38 @@ inline Elements RandomElements(Element type, size_t n, uint32_t seed) {
     out.values[i] = f16 ? F16ToF32(out.halves[i]) : Bf16ToF32(out.halves[i]);
   }
   return out;
+}
+
+// One way from codes to scores and outputs.
+struct CodePath {
+  const KernelTable* table;
+  bool tiles;
+
+  void Score(const CodedSide8& k, const FoldedQueries& q, int rows, int first_tile, int end_tile,
+             float* scores) const {
+    if (!tiles) return table->score_codes(k, q, rows, first_tile, end_tile, scores);
+    AlignedVector<uint8_t> bytes(size_t{128} * k.dim);
+    table->tiles->expand_k(k, bytes.data());
+    table->tiles->score(k, bytes.data(), q, rows, first_tile, end_tile, scores);
+  }
+  void Accumulate(const CodedSide8& v, const FoldedWeights& w, const float* shrink, int rows,
+                  float* out) const {
+    if (!tiles) return table->accumulate_codes(v, w, shrink, 0, 128, rows, out);
+    AlignedVector<uint8_t> bytes(size_t{128} * v.dim);
+    table->tiles->expand_v(v, bytes.data());
+    table->tiles->accumulate(v, bytes.data(), w, shrink, rows, out);
+  }
+  std::string name() const { return std::string(table->name) + (tiles ? ", tiles" : ""); }
+};
+
+// Those that take so many rows.
+inline std::vector<CodePath> CodePaths(int rows) {
+  std::vector<CodePath> paths;
+  for (const KernelTable* table : RunnableTargets()) {
+    if (rows <= kVectorRows) paths.push_back({table, false});
+    if (table->tiles != nullptr) paths.push_back({table, true});
+  }
+  return paths;
 }
 
 // The same float, or both NaN.

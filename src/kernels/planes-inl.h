@@ -179,7 +179,7 @@ inline void SumPlaneRows(PlaneJob job, int rows, const int* quads) {
 
 void ScorePlanes(const CodedSide8& k, const FoldedQueries& q, int rows, int first_tile,
                  int end_tile, float* scores) {
-  alignas(64) int32_t sums[kMaxPassRows * kMaxLimbs * kPageSlots];
+  alignas(64) int32_t sums[kVectorRows * kMaxLimbs * kPageSlots];
   const size_t stride = static_cast<size_t>(kMaxLimbs) * k.dim;
   const int* quads = k.planes->quads;
   const PlaneJob fine = {k.lines, q.bytes, stride, q.fine_quads, sums, nullptr};

@@ -71,27 +71,30 @@ TEST(PlanesTest, ScoresAreTheIntegers) {
       for (int rows = 1; rows <= kMaxPassRows; ++rows) {
         const int fine = rows % (dim / 4 + 1);
         AlignedVector<int8_t> bytes(static_cast<size_t>(rows) * kMaxLimbs * dim);
-        for (int8_t& byte : bytes) byte = static_cast<int8_t>(largest ? -128 : random() % 256);
+        for (int i = 0; i < static_cast<int>(bytes.size()); ++i) {
+          const bool counts = i / dim % kMaxLimbs == 1 || i % dim < 4 * fine;
+          bytes[i] = counts ? static_cast<int8_t>(largest ? -128 : random() % 256) : int8_t{0};
+        }
         FoldedQueries q = {};
         q.limbs = 2;
         q.bytes = bytes.data();
         q.fine_quads = fine;
         for (float& scale : q.scale[0]) scale = 0x1p-8f;
-        for (const KernelTable* table : RunnableTargets()) {
+        for (const CodePath& path : CodePaths(rows)) {
           std::vector<float> scores(rows * kSlots);
-          table->score_codes(keys.side, q, rows, 0, 8, scores.data());
+          path.Score(keys.side, q, rows, 0, 8, scores.data());
           for (int i = 0; i < rows * kSlots; ++i) {
             const int8_t* low = bytes.data() + static_cast<size_t>(i / kSlots) * kMaxLimbs * dim;
             int64_t sums[2] = {};
             for (int c = 0; c < dim; ++c) {
               const int code = keys.codes[i % kSlots * dim + c];
-              if (c < 4 * fine) sums[0] += code * low[c];
+              sums[0] += code * low[c];
               sums[1] += code * low[dim + c];
             }
             const float joined =
                 std::fma(static_cast<float>(sums[1]), 256.0f, static_cast<float>(sums[0]));
             ASSERT_EQ(scores[i], joined * 0x1p-8f)
-                << table->name << ", row " << i / kSlots << " of " << rows << ", dim " << dim;
+                << path.name() << ", row " << i / kSlots << " of " << rows << ", dim " << dim;
           }
         }
       }
@@ -107,13 +110,13 @@ TEST(PlanesTest, TilesOutsideTheRangeMayBeLeftAlone) {
   q.bytes = bytes.data();
   q.fine_quads = 1;
   q.scale[0][0] = 1;
-  for (const KernelTable* table : RunnableTargets()) {
+  for (const CodePath& path : CodePaths(1)) {
     std::vector<float> all(kSlots), part(kSlots);
-    table->score_codes(keys.side, q, 1, 0, 8, all.data());
+    path.Score(keys.side, q, 1, 0, 8, all.data());
     for (int first = 0; first < 8; ++first) {
       for (int end = first + 1; end <= 8; ++end) {
-        table->score_codes(keys.side, q, 1, first, end, part.data());
-        for (int t = 16 * first; t < 16 * end; ++t) ASSERT_EQ(part[t], all[t]) << table->name;
+        path.Score(keys.side, q, 1, first, end, part.data());
+        for (int t = 16 * first; t < 16 * end; ++t) ASSERT_EQ(part[t], all[t]) << path.name();
       }
     }
   }

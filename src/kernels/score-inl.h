@@ -1,4 +1,4 @@
-// Scores of up to 8 rows against the exact keys of one page. Lane = token; each score is summed
+// Scores of a pass's rows against the exact keys of one page. Lane = token; each score is summed
 // over the channels in order. Compiled per target, after that target's ops file.
 //
 // A block of rows times tiles keeps its sums in registers while the channels go by; a key vector is

@@ -91,9 +91,9 @@ inline void SumChannels(const CodedSide8& k, const Codes& codes, const FoldedQue
   }
 }
 
-void ScorePlainCodes(const CodedSide8& k, const FoldedQueries& q, int rows, int first_tile,
-                     int end_tile, float* scores) {
-  alignas(64) int32_t sums[kMaxPassRows * kMaxLimbs * kPageSlots];
+inline void ScorePlainCodes(const CodedSide8& k, const FoldedQueries& q, int rows, int first_tile,
+                            int end_tile, float* scores) {
+  alignas(64) int32_t sums[kVectorRows * kMaxLimbs * kPageSlots];
   const TokenTiles tiles{first_tile / 2 * 2, (end_tile + 1) / 2 * 2};
   const int group_channels = k.per_channel ? k.dim : k.group;
   WithCodes<CodesOf::kKeys>(k, [&](auto bits, const auto& codes) {

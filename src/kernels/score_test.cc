@@ -21,9 +21,9 @@ TEST(ScoreTest, ScalarAgreesWithDoublePrecision) {
   for (const Element element : kAllElements) {
     for (const int dim : kTestDims) {
       const Elements k = RandomElements(element, 8 * dim * 16, 1);
-      const AlignedVector<float> q = RandomFloats(8 * dim, 1.0f, 2);
-      const AlignedVector<float> scores = ScoresOf(kScalarKernels, k, q, dim, 8, 0, 8);
-      for (int r = 0; r < 8; ++r) {
+      const AlignedVector<float> q = RandomFloats(kMaxPassRows * dim, 1.0f, 2);
+      const AlignedVector<float> scores = ScoresOf(kScalarKernels, k, q, dim, kMaxPassRows, 0, 8);
+      for (int r = 0; r < kMaxPassRows; ++r) {
         for (int t = 0; t < kSlots; ++t) {
           double sum = 0, magnitude = 0;
           for (int c = 0; c < dim; ++c) {
@@ -45,8 +45,9 @@ TEST(ScoreTest, EveryTargetGivesTheSameBits) {
     for (const Element element : kAllElements) {
       for (const int dim : kTestDims) {
         const Elements k = RandomElements(element, 8 * dim * 16, 3);
-        const AlignedVector<float> q = RandomFloats(8 * dim, 1.0f, 4);
-        const AlignedVector<float> expected = ScoresOf(kScalarKernels, k, q, dim, 8, 0, 8);
+        const AlignedVector<float> q = RandomFloats(kMaxPassRows * dim, 1.0f, 4);
+        const AlignedVector<float> expected =
+            ScoresOf(kScalarKernels, k, q, dim, kMaxPassRows, 0, 8);
         for (int rows = 1; rows <= kMaxPassRows; ++rows) {
           const AlignedVector<float> scores = ScoresOf(*table, k, q, dim, rows, 0, 8);
           const size_t used = rows * kSlots;
@@ -64,8 +65,8 @@ TEST(ScoreTest, RangesOfTilesTouchNothingElse) {
   for (const KernelTable* table : RunnableTargets()) {
     for (const Element element : kAllElements) {
       const Elements k = RandomElements(element, 8 * kDim * 16, 5);
-      const AlignedVector<float> q = RandomFloats(8 * kDim, 1.0f, 6);
-      const AlignedVector<float> whole = ScoresOf(kScalarKernels, k, q, kDim, 8, 0, 8);
+      const AlignedVector<float> q = RandomFloats(kMaxPassRows * kDim, 1.0f, 6);
+      const AlignedVector<float> whole = ScoresOf(kScalarKernels, k, q, kDim, kMaxPassRows, 0, 8);
       for (int rows = 1; rows <= kMaxPassRows; ++rows) {
         for (int first = 0; first <= 8; ++first) {
           for (int end = first; end <= 8; ++end) {
@@ -112,14 +113,15 @@ TEST(ScoreTest, NonFiniteKeysStayInTheirToken) {
   Elements k = RandomElements(Element::kF32, 8 * kDim * 16, 7);
   k.values[(2 * kDim + 5) * 16 + 3] = kNan;   // token 35
   k.values[(7 * kDim + 9) * 16 + 15] = kInf;  // token 127
-  const AlignedVector<float> q = RandomFloats(8 * kDim, 1.0f, 8);
-  const AlignedVector<float> expected = ScoresOf(kScalarKernels, k, q, kDim, 8, 0, 8);
+  const AlignedVector<float> q = RandomFloats(kMaxPassRows * kDim, 1.0f, 8);
+  const AlignedVector<float> expected = ScoresOf(kScalarKernels, k, q, kDim, kMaxPassRows, 0, 8);
   for (int t = 0; t < kSlots; ++t) {
     EXPECT_EQ(std::isnan(expected[t]), t == 35);
     EXPECT_EQ(std::isinf(expected[t]), t == 127);
   }
   for (const KernelTable* table : RunnableTargets()) {
-    EXPECT_TRUE(SameFloats(ScoresOf(*table, k, q, kDim, 8, 0, 8), expected)) << table->name;
+    EXPECT_TRUE(SameFloats(ScoresOf(*table, k, q, kDim, kMaxPassRows, 0, 8), expected))
+        << table->name;
   }
 }
 

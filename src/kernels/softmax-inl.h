@@ -1,4 +1,4 @@
-// One page's step of the running softmax of up to 8 rows, and how the softmax of two runs of pages
+// One page's step of the running softmax of a pass's rows, and how the softmax of two runs of pages
 // becomes one. Compiled per target, after that target's ops file.
 //
 // A NaN score takes no part in the maximum and makes its own weight and the sum NaN; a score of

@@ -22,10 +22,10 @@ void Exp2Array(float* x, int n) {
   for (int i = 0; i < n; i += kLanes) Store(Exp2(Load(x + i)), x + i);
 }
 
-constexpr KernelTable MakeTable(const char* name) {
+constexpr KernelTable MakeTable(const char* name, const TileKernels* tiles = nullptr) {
   return {name,        Score, Softmax,   Join,       Accumulate,  UnpackK,         UnpackV,
           Hadamard,    Widen, FoldQuery, ScoreCodes, FoldWeights, AccumulateCodes, WriteKeys,
-          WriteValues, Seal,  Exp2Array};
+          WriteValues, Seal,  Exp2Array, tiles};
 }
 
 }  // namespace

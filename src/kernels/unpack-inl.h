@@ -293,7 +293,7 @@ void Unpack(const UnpackJob& job, Side* side) {
 }
 
 // K: tokens on the lanes, [tiles][dim][16].
-void UnpackK(const UnpackJob& job, float* k) {
+inline void UnpackK(const UnpackJob& job, float* k) {
   Side side;
   side.out = k;
   side.lanes = kPageSlots;
@@ -309,7 +309,7 @@ void UnpackK(const UnpackJob& job, float* k) {
 }
 
 // V: channels on the lanes, [tokens][dim].
-void UnpackV(const UnpackJob& job, float* v) {
+inline void UnpackV(const UnpackJob& job, float* v) {
   Side side;
   side.out = v;
   side.lanes = job.dim;

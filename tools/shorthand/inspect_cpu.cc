@@ -31,6 +31,7 @@ constexpr Feature kFeatures[] = {
     {"avx512vnni", &CpuFeatures::avx512_vnni},
     {"avx512vbmi", &CpuFeatures::avx512_vbmi},
     {"gfni", &CpuFeatures::gfni},
+    {"amxint8", &CpuFeatures::amx_int8},
     {"asimddp", &CpuFeatures::asimd_dp},
 };
 
