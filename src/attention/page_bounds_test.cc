@@ -164,7 +164,7 @@ class FencedSide {
     (format_.kind == SideKind::kKey ? kernels.unpack_k : kernels.unpack_v)(job, x);
   }
 
-  // The integer kernels for all numbers of rows.
+  // The integer kernels for 1 to 8 rows, products of tiles for some numbers of them.
   void Attend(const KernelTable& kernels, Fence fence) {
     const IntegerPath path(format_, tables_);
     if (!path.usable()) return;
@@ -173,7 +173,8 @@ class FencedSide {
     CodedSide8 side;
     path.Open(kernels, format_.planes() ? &planes_ : nullptr, meta_, codes_, widened, flips, &side);
     if (format_.mean || format_.hadamard > 0) return;  // steps change nothing from here on
-    for (int rows = 1; rows <= kernels.max_rows(); ++rows) {
+    for (const int rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, kMaxPassRows}) {
+      if (rows > kernels.max_rows()) break;
       FencedMemory rows_memory(fence);
       if (format_.kind == SideKind::kKey) {
         Score(kernels, side, path.code_rms(), rows, rows_memory);
@@ -193,7 +194,7 @@ class FencedSide {
     folded.bytes = memory.Take<int8_t>(folds * rows * kMaxLimbs * side.dim);
     kernels.fold_query(side, q, rms, rows, &folded);
     uint8_t* bytes = nullptr;
-    if (kernels.tiles != nullptr) {
+    if (kernels.tiles != nullptr && rows % kVectorRows <= 1) {
       bytes = memory.Take<uint8_t>(size_t(kPageTokens) * side.dim);
       kernels.tiles->expand_k(side, bytes);
     }
@@ -202,9 +203,8 @@ class FencedSide {
       for (const Range range : kRanges) {
         const int first = range.first / 16, end = (range.end + 15) / 16;
         if (rows <= kVectorRows) kernels.score_codes(side, folded, rows, first, end, scores);
-        if (bytes == nullptr) continue;
-        kernels.tiles->score(side, bytes, folded, rows, first, end, scores);
       }
+      if (bytes != nullptr) kernels.tiles->score(side, bytes, folded, rows, 0, 8, scores);
     }
   }
 
@@ -223,7 +223,7 @@ class FencedSide {
       if (rows > kVectorRows) break;
       kernels.accumulate_codes(side, folded, shrink, range.first, range.end, rows, out);
     }
-    if (kernels.tiles == nullptr) return;
+    if (kernels.tiles == nullptr || rows % kVectorRows > 1) return;
     uint8_t* bytes = memory.Take<uint8_t>(size_t(kPageTokens) * side.dim);
     kernels.tiles->expand_v(side, bytes);
     kernels.tiles->accumulate(side, bytes, folded, shrink, rows, out);
