@@ -123,7 +123,7 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
   Progress& progress = progress_[args.layer];
   const int heads = shape.kv_heads;
   const int total = static_cast<int>(plan.unit_blocks.size()) * heads;
-  Unit gathered = {-1, -1, kAllSplits};  // whose queries the scratch has
+  int gathered_block = -1, gathered_head = -1;  // whose queries the scratch has
   for (int i; (i = progress.next.fetch_add(1, std::memory_order_relaxed)) < total;) {
     const Unit unit = UnitAt(plan, heads, i);
     const RowBlock& row_block = plan.blocks[unit.block];
@@ -138,9 +138,10 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
           "{} of layer {} in rows {} to {} is not finite; nothing of the batch was kept", what,
           args.layer, row_block.first_row, row_block.first_row + row_block.tokens - 1)));
     };
-    if (unit.block != gathered.block || head != gathered.head) {
+    if (unit.block != gathered_block || head != gathered_head) {
       expect_finite(attention.GatherQueries(), "a query");
-      gathered = unit;
+      gathered_block = unit.block;
+      gathered_head = head;
     }
     const size_t floats = SoftmaxStates::Floats(attention.rows(), v_dim);
     scratch.joined.resize(floats);
@@ -166,8 +167,7 @@ void AttentionPlanImpl::Run(const AttentionArgs& args, int worker, int workers) 
     };
     attention.RunSplit(unit.split, following, partial(unit.split));
     std::atomic<int>& finished = progress.finished[unit.block * heads + head];
-    const int splits = row_block.end_split - row_block.first_split;
-    if (finished.fetch_add(1, std::memory_order_acq_rel) + 1 < splits) continue;
+    if (finished.fetch_add(1, std::memory_order_acq_rel) + 1 < row_block.units()) continue;
     joined.Clear();
     for (int s = row_block.first_split; s < row_block.end_split; ++s) {
       joined.Join(*kernels_, partial(s));
