@@ -1,11 +1,11 @@
 // BlockAttention: the attention of one block of rows of one KV head over splits of its sequence.
 //
-// Rows are the (token, query head) pairs that share the KV head, tokens outer. Up to 16 of them
-// pass over a page together: exact pages by the float kernels, sides of sealed pages by the integer
-// kernels or, where these do not fit the format, by the float kernels on elements unpacked into the
-// worker's scratch, 32 tokens at a time or, for several passes, the page; sides that no kernel
-// reads (SideFormat::plain) by the float kernels on what UnsealSide makes of the page, in model
-// space. Thread-safety: one object belongs to one worker.
+// Rows are the (token, query head) pairs that share the KV head, tokens outer. Some of them
+// (KernelTable::max_rows) pass over a page together: exact pages by the float kernels, sides of
+// sealed pages by the integer kernels or, where these do not fit the format, by the float kernels
+// on elements unpacked into the worker's scratch, 32 tokens at a time or, for several passes, the
+// page; sides that no kernel reads (SideFormat::plain) by the float kernels on what UnsealSide
+// makes of the page, in model space. Thread-safety: one object belongs to one worker.
 #ifndef SHORTHAND_ATTENTION_BLOCK_ATTENTION_H_
 #define SHORTHAND_ATTENTION_BLOCK_ATTENTION_H_
 

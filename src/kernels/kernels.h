@@ -69,7 +69,8 @@ struct TileKernels {
   // Bytes [lane tiles][positions / 4][64], 128 * dim of them, on a line.
   void (*expand_k)(const CodedSide8& k, uint8_t* bytes);
   void (*expand_v)(const CodedSide8& v, uint8_t* bytes);
-  // As KernelTable::score_codes and accumulate_codes, of all tokens of the page.
+  // As KernelTable::score_codes and accumulate_codes, the latter over all tokens: those that no row
+  // sees have weights of 0. Rows are 1 to kMaxPassRows.
   void (*score)(const CodedSide8& k, const uint8_t* bytes, const FoldedQueries& q, int rows,
                 int first_tile, int end_tile, float* scores);
   void (*accumulate)(const CodedSide8& v, const uint8_t* bytes, const FoldedWeights& w,
