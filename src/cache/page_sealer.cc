@@ -1,7 +1,6 @@
 #include "cache/page_sealer.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "quant/clip_search.h"
@@ -50,8 +49,7 @@ size_t ScratchBytes(const SideFormat& side) {
 }
 
 size_t ScratchBytes(const LayerFormat& format) {
-  const size_t bytes = std::max({ScratchBytes(format.k), ScratchBytes(format.v), kLineBytes});
-  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  return std::max(ScratchBytes(format.k), ScratchBytes(format.v));
 }
 
 }  // namespace
@@ -107,7 +105,7 @@ PageSealer::PageSealer(const LayerFormat& format, const KernelTable& kernels)
     : format_(format),
       kernels_(kernels),
       exact_(format),
-      scratch_(std::aligned_alloc(kLineBytes, ScratchBytes(format))) {}
+      scratch_(MakeAlignedArray<uint8_t>(ScratchBytes(format))) {}
 
 void PageSealer::Seal(const uint8_t* exact_page, int kv_head, int64_t first_position,
                       int first_token, uint8_t* page, PageDescriptor* descriptor) {
@@ -131,7 +129,7 @@ void PageSealer::SealOneSide(const SideFormat& side, const HeadTables& tables, c
   if (const std::optional<SealJob> job = SealJobOf(side, tables, first_token)) {
     const SealResult result =
         kernels_.seal(*job, exact, page + part.meta_offset, page + part.codes_offset,
-                      static_cast<float*>(scratch_.get()));
+                      reinterpret_cast<float*>(scratch_.get()));
     (job->key ? descriptor->k_page_scale : descriptor->v_page_scale) = result.page_scale;
     descriptor->clipped_values += result.clipped;
     return;

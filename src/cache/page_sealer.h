@@ -9,11 +9,10 @@
 #define SHORTHAND_CACHE_PAGE_SEALER_H_
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <optional>
 #include <vector>
 
+#include "base/aligned_vector.h"
 #include "cache/exact_rows.h"
 #include "kernels/kernels.h"
 #include "quant/footprint.h"
@@ -35,10 +34,6 @@ class PageSealer {
             uint8_t* page, PageDescriptor* descriptor);
 
  private:
-  struct FreeDeleter {
-    void operator()(void* memory) const { std::free(memory); }
-  };
-
   void SealOneSide(const SideFormat& side, const HeadTables& tables, const uint8_t* exact,
                    int first_token, const SidePart& part, uint8_t* page,
                    PageDescriptor* descriptor);
@@ -47,7 +42,7 @@ class PageSealer {
   const KernelTable& kernels_;
   ExactRows exact_;
   std::vector<float> rows_;
-  std::unique_ptr<void, FreeDeleter> scratch_;
+  AlignedArray<uint8_t> scratch_;
 };
 
 }  // namespace shorthand

@@ -7,12 +7,11 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "base/aligned_vector.h"
 #include "base/half.h"
 #include "quant/page.h"
 
@@ -63,8 +62,7 @@ struct SealedSide {
     part.codes_offset = part.meta_bytes;
     part.codes_bytes = format.codes_bytes();
     page.assign(part.meta_bytes + part.codes_bytes, 0xee);
-    const size_t bytes = (SealScratchBytes(format) + 63) / 64 * 64;
-    const std::unique_ptr<void, void (*)(void*)> scratch(std::aligned_alloc(64, bytes), std::free);
+    const auto scratch = MakeAlignedArray<uint8_t>(SealScratchBytes(format));
     SealSide(format, tables, x.data(), first, part, page.data(), &descriptor, scratch.get());
   }
 

@@ -5,23 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdlib>
-#include <memory>
 
+#include "base/aligned_vector.h"
 #include "quant/codecs.h"
 #include "quant/levels.h"
 #include "quant/page.h"
 
 namespace shorthand {
 namespace {
-
-using Bytes = std::unique_ptr<uint8_t, void (*)(void*)>;
-
-Bytes Aligned(size_t bytes) {
-  return {static_cast<uint8_t*>(
-              std::aligned_alloc(kLineBytes, (bytes + kLineBytes - 1) / kLineBytes * kLineBytes)),
-          std::free};
-}
 
 // One page of one side, used again for the next.
 class PageOfOneSide {
@@ -33,8 +24,8 @@ class PageOfOneSide {
               .meta_bytes = format.meta_bytes(),
               .codes_offset = format.meta_bytes(),
               .codes_bytes = format.codes_bytes()},
-        page_(Aligned(part_.meta_bytes + part_.codes_bytes)),
-        scratch_(Aligned(SealScratchBytes(format))),
+        page_(MakeAlignedArray<uint8_t>(part_.meta_bytes + part_.codes_bytes)),
+        scratch_(MakeAlignedArray<uint8_t>(SealScratchBytes(format))),
         rows_(static_cast<size_t>(kPageTokens) * format.dim) {}
 
   // rows [count][dim], at most a page of them, the first at `position`.
@@ -55,7 +46,7 @@ class PageOfOneSide {
   const SideFormat& format_;
   const HeadTables& tables_;
   const SidePart part_;
-  const Bytes page_, scratch_;
+  const AlignedArray<uint8_t> page_, scratch_;
   std::vector<float> rows_;  // [128][dim]
 };
 
